@@ -1,0 +1,1 @@
+//! Paths that only containment can make.

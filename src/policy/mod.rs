@@ -1,0 +1,3 @@
+//! What is allowed.
+
+pub mod confinement;

@@ -1,0 +1,1 @@
+//! Untrusted text made printable.
