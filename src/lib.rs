@@ -17,6 +17,14 @@ pub mod text;
 /// Layer 1: what is allowed; pure but for its sources.
 pub mod policy;
 
+/// Layer 2: who asked for what, and what was decided.
+pub mod audit;
+
+/// Layer 4: node and Playwright, found, never downloaded.
+pub mod install;
+/// Layer 4: the run's own directory.
+pub mod run_dir;
+
 /// Layer 5: how terms bind a child process.
 pub mod sandbox;
 

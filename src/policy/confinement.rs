@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Whether a run may start without the protection that was asked for (`sandbox.mode`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
     /// A run is refused unless all that was asked for is enforced.
@@ -18,7 +20,9 @@ pub enum SandboxMode {
 }
 
 /// What a run may do to its own project (`sandbox.project`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectAccess {
     /// The project is read, never written.
@@ -30,7 +34,9 @@ pub enum ProjectAccess {
 }
 
 /// What network a run has (`sandbox.network`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// Neither TCP nor UDP, loopback included.
@@ -40,7 +46,9 @@ pub enum Network {
 }
 
 /// Whether a run may make unix sockets (`sandbox.unix_sockets`); socket pairs are always allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnixSockets {
     /// Only socket pairs.

@@ -1,3 +1,4 @@
 //! What is allowed.
 
 pub mod confinement;
+pub mod request;

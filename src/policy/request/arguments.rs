@@ -1,0 +1,163 @@
+//! From JSON arguments to a typed struct, with errors for the model that wrote them.
+//!
+//! Strict where a dropped argument would change what runs (unknown names, empty strings), lenient where it is safe:
+//! `null` is absent, a string is an array of one, `5.0` is an integer. Schemas are plain, since some models refuse
+//! unions, type arrays and references.
+
+use std::time::Duration;
+
+use schemars::{JsonSchema, generate::SchemaSettings, transform::RecursiveTransform};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::path::{CandidateDir, DirHandle, PathError};
+
+/// Why arguments were refused; the message is for the caller, who wrote them.
+#[derive(Debug, Error)]
+pub enum ArgumentError {
+    /// A name that the tool does not know.
+    #[error("unknown argument `{name}`")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// A value of the wrong type or out of its range.
+    #[error("at `{at}`: {problem}")]
+    Invalid {
+        /// The argument.
+        at: String,
+        /// What was expected, and what was found.
+        problem: String,
+    },
+}
+
+impl ArgumentError {
+    /// An error about the value of one argument.
+    pub fn invalid(at: &str, problem: impl Into<String>) -> Self {
+        Self::Invalid { at: at.to_owned(), problem: problem.into() }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { hint, .. } => Some(hint),
+            Self::Invalid { .. } => None,
+        }
+    }
+}
+
+/// The schema of an argument struct, plain: no references, no type arrays, no formats.
+pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let plain = |schema: &mut schemars::Schema| {
+        for key in ["format", "default", "title"] {
+            schema.remove(key);
+        }
+    };
+    let generator = settings.with_transform(RecursiveTransform(plain)).into_generator();
+    match generator.into_root_schema_for::<T>().to_value() {
+        Value::Object(schema) => schema,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}
+
+/// Reads the arguments of a call; a `null` counts as absent, an empty string is refused.
+///
+/// # Errors
+/// [`ArgumentError`] for the first thing that is wrong.
+pub fn read<T: DeserializeOwned + JsonSchema>(mut arguments: Map<String, Value>) -> Result<T, ArgumentError> {
+    arguments.retain(|_, value| !value.is_null());
+    let schema = schema_of::<T>();
+    let known: Vec<&str> = match schema.get("properties") {
+        Some(Value::Object(properties)) => properties.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for (name, value) in &arguments {
+        if !known.contains(&name.as_str()) {
+            return Err(ArgumentError::Unknown { name: name.clone(), hint: nearest(name, &known) });
+        }
+        if value.as_str().is_some_and(str::is_empty) {
+            return Err(ArgumentError::invalid(name, "an empty string; leave the argument out instead"));
+        }
+    }
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let at = error.path().to_string();
+        ArgumentError::invalid(&at, error.into_inner().to_string())
+    })
+}
+
+fn nearest(name: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right));
+    match near {
+        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
+        None => format!("known arguments: {}", known.join(", ")),
+    }
+}
+
+/// Looks up `workingDirectory`, `.` where it is absent.
+///
+/// # Errors
+/// [`ArgumentError`] when the text is no path at all.
+pub fn working_directory(asked: Option<&str>, launch: &DirHandle) -> Result<CandidateDir, ArgumentError> {
+    CandidateDir::look_up(launch, asked.unwrap_or("."))
+        .map_err(|error: PathError| ArgumentError::invalid("workingDirectory", error.to_string()))
+}
+
+/// Reads an integer of at least `LEAST`; `5.0` is one too.
+///
+/// # Errors
+/// When it is no integer, or smaller.
+pub fn integer<'de, const LEAST: u64, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    whole(&value)
+        .filter(|number| *number >= LEAST)
+        .map(Some)
+        .ok_or_else(|| D::Error::custom(format!("expected an integer of at least {LEAST}, got {value}")))
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be exact just before"
+    )]
+    let exact = |number: f64| {
+        (number.fract() == 0.0 && (0.0..=LARGEST_EXACT).contains(&number)).then_some(number as u64)
+    };
+    value.as_u64().or_else(|| value.as_f64().and_then(exact))
+}
+
+/// Reads an array of strings; a single string is an array of one, empty strings are refused.
+///
+/// # Errors
+/// When it is neither, or empty.
+pub fn strings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let text = |item: &Value| item.as_str().map(str::to_owned);
+    let list: Option<Vec<String>> = match value.as_array() {
+        Some(items) => items.iter().map(text).collect(),
+        None => text(&value).map(|one| vec![one]),
+    };
+    let list = list.ok_or_else(|| D::Error::custom(format!("expected an array of strings, got {value}")))?;
+    if list.is_empty() || list.iter().any(String::is_empty) {
+        return Err(D::Error::custom("an empty list or string; leave the argument out instead"));
+    }
+    Ok(list)
+}
+
+/// Milliseconds as a duration.
+pub fn milliseconds(number: u64) -> Duration {
+    Duration::from_millis(number)
+}

@@ -1,0 +1,52 @@
+//! What a tool asks, parsed.
+//!
+//! In: the JSON arguments of a call and the launch directory. Out: a [`Request`] in which a path is a path, a flag a
+//! closed choice, and the directory is opened but not decided on. Whether it is allowed is left to `decision`.
+
+pub mod arguments;
+pub mod failed_tests;
+pub mod run_tests;
+pub mod tool;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    path::DirHandle,
+    policy::request::{
+        arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests, tool::ToolName,
+    },
+};
+
+/// A call, parsed: one variant for each tool.
+#[derive(Debug)]
+pub enum Request {
+    /// `run_tests`.
+    RunTests(Box<RunTests>),
+    /// `get_failed_tests`.
+    GetFailedTests(GetFailedTests),
+}
+
+impl Request {
+    /// Parses the arguments of a call.
+    ///
+    /// # Errors
+    /// [`ArgumentError`] names the argument, what was expected and the nearest known name.
+    pub fn parse(
+        tool: ToolName,
+        arguments: Map<String, Value>,
+        launch: &DirHandle,
+    ) -> Result<Self, ArgumentError> {
+        match tool {
+            ToolName::RunTests => Ok(Self::RunTests(Box::new(RunTests::parse(arguments, launch)?))),
+            ToolName::GetFailedTests => Ok(Self::GetFailedTests(GetFailedTests::parse(arguments, launch)?)),
+        }
+    }
+
+    /// The tool that is called.
+    pub fn tool(&self) -> ToolName {
+        match self {
+            Self::RunTests(_) => ToolName::RunTests,
+            Self::GetFailedTests(_) => ToolName::GetFailedTests,
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The run's own directory: laid out, kept within bounds, swept.
+//!
+//! In: the state directory and a new run's id. Out: a [`RunDir`] that only this server and the run can use. What is
+//! written into it is left to the run, and what is read from it is hostile: it is opened beneath a handle.
+
+use std::{
+    fmt, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::path::{DirHandle, PathError};
+
+/// What can go wrong with the server's own directories.
+#[derive(Debug, Error)]
+pub enum RunDirError {
+    /// A directory can't be made, listed or removed.
+    #[error("can't use the state directory `{path}`", path = .path.display())]
+    State {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory that was just made can't be opened.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The kernel gives no random bytes.
+    #[error("no random bytes for a run id")]
+    Random(#[source] getrandom::Error),
+}
+
+/// Names a run: 128 random bits, so that it can't be guessed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(u128);
+
+impl RunId {
+    /// Draws a new id from the kernel.
+    ///
+    /// # Errors
+    /// [`RunDirError::Random`] when the kernel gives no random bytes.
+    pub fn draw() -> Result<Self, RunDirError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(RunDirError::Random)?;
+        Ok(Self(u128::from_ne_bytes(bytes)))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "r{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+/// A text that is no run id.
+#[derive(Debug, Error)]
+#[error("no run id")]
+pub struct NoRunId;
+
+impl FromStr for RunId {
+    type Err = NoRunId;
+
+    fn from_str(text: &str) -> Result<Self, NoRunId> {
+        let digits = text.strip_prefix('r').filter(|digits| digits.len() == 32).ok_or(NoRunId)?;
+        let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
+        let number = u128::from_str_radix(digits, 16).ok().filter(|_| hexadecimal);
+        number.map(Self).ok_or(NoRunId)
+    }
+}
+
+/// The server's own directory, `~/.local/state/playwright-warden` unless told otherwise.
+#[derive(Clone, Debug)]
+pub struct StateDir {
+    path: PathBuf,
+}
+
+impl StateDir {
+    /// Makes the directory where it is missing, for the user alone.
+    ///
+    /// # Errors
+    /// [`RunDirError::State`] when it can't be made.
+    pub fn open(path: &Path) -> Result<Self, RunDirError> {
+        make(&path.join("runs"))?;
+        make(&path.join("transform"))?;
+        let path = DirHandle::open(path)?.path().to_owned();
+        Ok(Self { path })
+    }
+
+    /// Where this directory is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    /// Makes the directory in which Playwright keeps one project's compiled sources between confined runs.
+    ///
+    /// # Errors
+    /// [`RunDirError::State`] when it can't be made.
+    pub fn transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
+        let hash = Sha256::digest(project.as_os_str().as_encoded_bytes());
+        let half = hash.first_chunk().map_or(0, |bytes: &[u8; 16]| u128::from_be_bytes(*bytes));
+        let path = self.path.join("transform").join(format!("{half:032x}"));
+        make(&path)?;
+        Ok(path)
+    }
+
+    /// Removes the directories of servers that are gone.
+    ///
+    /// A live server holds a lock on each of its run directories, so an unlocked one belongs to nobody.
+    ///
+    /// # Errors
+    /// [`RunDirError::State`] when the runs can't be listed or one can't be removed.
+    pub fn sweep(&self) -> Result<(), RunDirError> {
+        let runs = self.runs();
+        for entry in std::fs::read_dir(&runs).map_err(state_error(&runs))? {
+            let path = entry.map_err(state_error(&runs))?.path();
+            if Lock::take(&path).is_ok() {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Held while a run directory is in use; the kernel lets go of it when the server dies.
+#[derive(Debug)]
+struct Lock {
+    _held: std::os::fd::OwnedFd,
+}
+
+impl Lock {
+    fn take(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty())?;
+        flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { _held: directory })
+    }
+}
+
+/// The directory of one run: `home`, `tmp`, `cache`, `out` and the report, all for the user alone.
+///
+/// It is removed when this value is dropped.
+#[derive(Debug)]
+pub struct RunDir {
+    handle: DirHandle,
+    _lock: Lock,
+}
+
+impl RunDir {
+    /// The report's name beneath the directory.
+    pub const REPORT: &'static str = "report.json";
+
+    /// Lays out the directory of a new run.
+    ///
+    /// # Errors
+    /// [`RunDirError`] when it can't be made.
+    pub fn create(state: &StateDir, run: RunId) -> Result<Self, RunDirError> {
+        let path = state.runs().join(run.to_string());
+        make(&path)?;
+        let lock = Lock::take(&path).map_err(state_error(&path))?;
+        for name in ["home", "tmp", "cache", "out"] {
+            make(&path.join(name))?;
+        }
+        Ok(Self { handle: DirHandle::open(&path)?, _lock: lock })
+    }
+
+    /// The handle beneath which its files are read.
+    pub fn dir(&self) -> &DirHandle {
+        &self.handle
+    }
+
+    /// Its paths, for a command line and an environment.
+    pub fn paths(&self) -> RunPaths {
+        RunPaths::beneath(self.handle.path())
+    }
+
+    /// How many bytes its files take; what can't be looked at counts as nothing.
+    pub fn bytes(&self) -> u64 {
+        bytes_beneath(self.handle.path())
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        // What can't be removed now is swept when a server starts.
+        drop(remove(self.handle.path()));
+    }
+}
+
+/// The paths of a run directory: plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPaths {
+    /// The directory itself.
+    pub root: PathBuf,
+    /// `$HOME` of the run.
+    pub home: PathBuf,
+    /// `$TMPDIR` of the run.
+    pub tmp: PathBuf,
+    /// `$XDG_CACHE_HOME` of the run.
+    pub cache: PathBuf,
+    /// Playwright's output directory.
+    pub out: PathBuf,
+    /// The JSON report.
+    pub report: PathBuf,
+}
+
+impl RunPaths {
+    /// The paths of the run directory at `root`, whether or not it exists.
+    pub fn beneath(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            home: root.join("home"),
+            tmp: root.join("tmp"),
+            cache: root.join("cache"),
+            out: root.join("out"),
+            report: root.join(RunDir::REPORT),
+        }
+    }
+}
+
+fn make(path: &Path) -> Result<(), RunDirError> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(state_error(path))
+}
+
+fn remove(path: &Path) -> Result<(), RunDirError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state_error(path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn state_error(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
+    move |source| RunDirError::State { path: path.to_owned(), source }
+}
+
+fn bytes_beneath(directory: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_beneath(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(of).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_id_is_read_as_printed_and_nothing_else_is() {
+        let run = RunId::draw().unwrap();
+        assert_eq!(run.to_string().parse::<RunId>().unwrap(), run);
+        for wrong in [
+            "",
+            "r",
+            "r12",
+            &run.to_string().to_uppercase(),
+            run.to_string().trim_start_matches('r'),
+            "r+0000000000000000000000000000000",
+        ] {
+            assert!(wrong.parse::<RunId>().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_directories_of_dead_servers_are_swept() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDir::open(root.path()).unwrap();
+        let alive = RunDir::create(&state, RunId::draw().unwrap()).unwrap();
+        let dead = state.runs().join("rdead");
+        make(&dead).unwrap();
+        state.sweep().unwrap();
+        assert!(alive.paths().out.is_dir());
+        assert!(!dead.exists());
+        let gone = alive.paths().root;
+        drop(alive);
+        assert!(!gone.exists());
+    }
+}
