@@ -1,0 +1,3 @@
+//! Black-box tests, one suite for each thing they protect.
+
+mod reports;
