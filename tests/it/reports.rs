@@ -207,14 +207,14 @@ fn a_cut_file_yields_what_is_complete_before_the_cut() {
 #[test]
 fn no_single_wrong_byte_stops_the_reader() {
     let whole = bytes("1.65.1/maxfail.json");
-    for at in (0..whole.len()).step_by(3) {
+    for at in (0..whole.len()).step_by(11) {
         for byte in [b'"', b'{', b'\\', b'0', 0xff] {
             let mut broken = whole.clone();
             broken[at] = byte;
             match read(broken.as_slice()) {
                 Ok(report) => assert!(report.tests.len() <= 5, "{byte} at {at}"),
                 Err(error) => {
-                    assert!(matches!(error, ReportError::NotAReport { .. }), "{byte} at {at}: {error}")
+                    assert!(matches!(error, ReportError::NotAReport { .. }), "{byte} at {at}: {error}");
                 }
             }
         }
