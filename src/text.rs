@@ -1,7 +1,7 @@
 //! Untrusted text made fit to show: control sequences out, hidden characters visible, lengths bounded.
 //!
 //! In: text that a test, a page or a program wrote. Out: text that neither steers a terminal nor hides anything from its
-//! reader, and that says how much of it was cut. Taking secrets out is left to [`redactor`].
+//! reader, and that says how much of it was cut. Taking secrets out is left to `redactor`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Error texts taken apart: message, code frame, own stack frames, causes.
 //!
 //! In: an error as Playwright stores it (`results[].error`) or as it renders it (`results[].errors[].message`: message,
-//! code frame, stack, causes, in one text). Out: a [`Failure`]. Telling which error is the same as another is left to
+//! code frame, stack, causes, in one text). Out: a `Failure`. Telling which error is the same as another is left to
 //! `answer`.
 
 use crate::report::AttemptStatus;

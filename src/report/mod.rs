@@ -1,7 +1,7 @@
 //! What a run left behind: the model of a report, free of any format.
 //!
 //! In: what a reader of one format (`json`, …) collected. Out: plain data with Playwright's terms, all texts printable and
-//! bounded. Splitting error texts is left to [`failure`], judging and counting to [`outcome`], reading to the formats.
+//! bounded. Splitting error texts is left to `failure`, judging and counting to `outcome`, reading to the formats.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! What kind of failure it is, and whose: the test's, a hook's, a fixture's, the worker's, the run's.
 //!
-//! In: the parts of an error. Out: a [`FailureKind`]. Playwright's report names a hook or a fixture only when its time
+//! In: the parts of an error. Out: a `FailureKind`. Playwright's report names a hook or a fixture only when its time
 //! was up; otherwise the code frame and the stack are read, and in doubt it is a plain failure.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! One entry of `results[]`: an attempt.
 //!
-//! In: the JSON of a result. Out: an [`Attempt`], its failures taken apart, its output cut to the end. Whether the test
+//! In: the JSON of a result. Out: an `Attempt`, its failures taken apart, its output cut to the end. Whether the test
 //! failed is left to `tests`.
 
 use serde::de::{MapAccess, SeqAccess};

@@ -1,6 +1,6 @@
 //! `TestError` and `Location` objects.
 //!
-//! In: the JSON of an error that Playwright stores in parts. Out: a [`StoredError`]. Taking its texts apart is left to
+//! In: the JSON of an error that Playwright stores in parts. Out: a `StoredError`. Taking its texts apart is left to
 //! `failure`.
 
 use serde::de::MapAccess;

@@ -1,6 +1,6 @@
 //! Playwright's JSON report, read as a stream.
 //!
-//! In: the bytes of a file, whole or cut, maybe with other lines before the JSON. Out: a [`Report`] of what could be
+//! In: the bytes of a file, whole or cut, maybe with other lines before the JSON. Out: a `Report` of what could be
 //! read. Opening the file with a bound is left to the caller.
 //!
 //! The format: <https://github.com/microsoft/playwright/blob/main/packages/playwright/types/testReporter.d.ts>

@@ -1,6 +1,6 @@
 //! `suites[]`, `specs[]` and `tests[]`: the tests, pushed one by one as they are read.
 //!
-//! In: the tree of suites. Out: [`TestCase`]s in a [`Collector`], slimmed where they did not fail. A test is pushed once
+//! In: the tree of suites. Out: `TestCase`s in a `Collector`, slimmed where they did not fail. A test is pushed once
 //! its own object is complete, also where the file ends within its spec.
 
 use std::sync::Arc;
