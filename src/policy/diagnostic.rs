@@ -1,0 +1,268 @@
+//! What is to be said about a policy: a stable code, a severity, a place, a hint.
+//!
+//! In: findings of the sources and of the compiler. Out: [`Diagnostic`] as data and as JSON. Showing it with its
+//! source line is left to `excerpt`.
+
+use std::fmt;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::policy::origin::Origin;
+use crate::policy::printable::printable;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// There is no policy, and the server does not start.
+    Error,
+    /// The policy holds; a reviewer should look at this.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {
+        /// What a finding is about; the names are stable.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DiagnosticCode {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl DiagnosticCode {
+            /// All codes, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The stable name, in kebab-case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// One sentence on what it means.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The file is not TOML.
+    Syntax = "syntax";
+    /// A key that this version does not know.
+    UnknownKey = "unknown-key";
+    /// A value of the wrong type.
+    WrongType = "wrong-type";
+    /// A value of the right type that means nothing here.
+    BadValue = "bad-value";
+    /// A directory pattern that can't be read.
+    BadGlob = "bad-glob";
+    /// A key that stands twice.
+    DuplicateKey = "duplicate-key";
+    /// A `version` that this server does not know.
+    UnsupportedVersion = "unsupported-version";
+    /// A file that was named does not exist.
+    MissingFile = "missing-file";
+    /// A file that exists can't be read.
+    UnreadableFile = "unreadable-file";
+    /// The policy is a directory, a FIFO, a socket or a device.
+    NotAFile = "not-a-file";
+    /// The file is larger than 64 KiB.
+    TooLarge = "too-large";
+    /// Text that is not UTF-8.
+    NotUtf8 = "not-utf8";
+    /// The file belongs to neither the user nor root.
+    InsecureOwner = "insecure-owner";
+    /// Others may write the file.
+    InsecureMode = "insecure-mode";
+    /// Others may replace the file, because they may write its directory or own it.
+    InsecureParent = "insecure-parent";
+    /// A name that no environment variable of a call can have.
+    BadEnvName = "bad-env-name";
+    /// A tool that no version of this server has.
+    UnknownTool = "unknown-tool";
+    /// `PW_RESULTS_FILE` lies in no allowed directory.
+    ResultsOutsideDirs = "results-outside-dirs";
+    /// Nobody named a directory, and the server was started in `/` or a home.
+    ImplicitDirTooWide = "implicit-dir-too-wide";
+    /// The whole file system is allowed.
+    DirIsRoot = "dir-is-root";
+    /// A whole home directory is allowed.
+    DirIsHome = "dir-is-home";
+    /// A directory that holds the home directory is allowed.
+    DirAboveHome = "dir-above-home";
+    /// Everyone may write an allowed directory.
+    DirWorldWritable = "dir-world-writable";
+    /// A directory that the policy names does not exist.
+    DirMissing = "dir-missing";
+    /// A name in `env.allow` that the fixed denylist refuses anyhow.
+    EnvNameDenied = "env-name-denied";
+    /// The tests see every variable of the server that is not withheld.
+    EnvInheritAll = "env-inherit-all";
+    /// A variable with the prefix `PW_` that is nearly one of ours.
+    UnknownVariable = "unknown-variable";
+    /// Test code is not confined.
+    SandboxOff = "sandbox-off";
+    /// A run may write its whole project.
+    WriteCoversProject = "write-covers-project";
+    /// A denied directory lies below an allowed one, where the kernel can't deny it.
+    DenyBelowGrant = "deny-below-grant";
+    /// The policy file lies where a run may write.
+    PolicyInGrantedDir = "policy-in-granted-dir";
+}
+
+impl DiagnosticCode {
+    /// Says whether the file could not be had at all, which is another exit status than a policy that is wrong.
+    #[must_use]
+    pub fn is_input_output(self) -> bool {
+        matches!(self, Self::MissingFile | Self::UnreadableFile)
+    }
+}
+
+impl fmt::Display for DiagnosticCode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// One finding. Its [`Display`](fmt::Display) is one line without source text; `excerpt` shows it whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is about.
+    pub code: DiagnosticCode,
+    /// What was found: one fragment, user's text in backticks.
+    pub summary: String,
+    /// The key, where one is meant, as in `["dirs", "allow"]`.
+    pub key: Vec<String>,
+    /// Where it stands.
+    pub origin: Origin,
+    /// What stands at the carets.
+    pub label: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// Makes a finding that leaves no policy.
+    #[must_use]
+    pub fn error(code: DiagnosticCode, origin: Origin, summary: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, origin, summary.into())
+    }
+
+    /// Makes a finding for a reviewer.
+    #[must_use]
+    pub fn warning(code: DiagnosticCode, origin: Origin, summary: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, origin, summary.into())
+    }
+
+    /// Makes a finding of the given severity.
+    #[must_use]
+    pub const fn new(severity: Severity, code: DiagnosticCode, origin: Origin, summary: String) -> Self {
+        Self { severity, code, summary, key: Vec::new(), origin, label: None, hint: None }
+    }
+
+    /// Names the key, with dots.
+    #[must_use]
+    pub fn key(mut self, dotted: &str) -> Self {
+        self.key = dotted.split('.').map(str::to_owned).collect();
+        self
+    }
+
+    /// Sets the text at the carets.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Sets what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}[{}]: {} ({})", self.severity, self.code, printable(&self.summary), self.origin)?;
+        match &self.hint {
+            Some(hint) => write!(out, "; {}", printable(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Diagnostic", 7)?;
+        fields.serialize_field("severity", &self.severity)?;
+        fields.serialize_field("code", self.code.name())?;
+        fields.serialize_field("summary", &self.summary)?;
+        if let Some(label) = &self.label {
+            fields.serialize_field("label", label)?;
+        }
+        if let Some(hint) = &self.hint {
+            fields.serialize_field("help", hint)?;
+        }
+        if !self.key.is_empty() {
+            fields.serialize_field("key", &self.key)?;
+        }
+        fields.serialize_field("source", &self.origin)?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Diagnostic, DiagnosticCode};
+    use crate::policy::origin::Origin;
+
+    #[test]
+    fn code_names_are_kebab_case_and_unique() {
+        let mut names: Vec<_> = DiagnosticCode::ALL.iter().map(|code| code.name()).collect();
+        for name in &names {
+            assert!(
+                name.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase() || byte == b'8'),
+                "{name}"
+            );
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), DiagnosticCode::ALL.len());
+    }
+
+    #[test]
+    fn json_form_names_the_variable_and_its_item() {
+        let finding = Diagnostic::warning(
+            DiagnosticCode::EnvNameDenied,
+            Origin::variable_item("PW_ALLOWED_ENV", 2),
+            "`NODE_OPTIONS` can't be set by a call",
+        )
+        .key("env.allow")
+        .hint("take it out");
+        let json = serde_json::json!({
+            "severity": "warning", "code": "env-name-denied",
+            "summary": "`NODE_OPTIONS` can't be set by a call", "help": "take it out",
+            "key": ["env", "allow"], "source": { "kind": "env", "name": "PW_ALLOWED_ENV", "item": 2 },
+        });
+        assert_eq!(serde_json::to_value(finding).unwrap(), json);
+    }
+}

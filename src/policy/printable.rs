@@ -1,0 +1,58 @@
+//! Text of a policy or a path, made safe to print.
+//!
+//! In: any string. Out: the same with control characters and invisible ones as escapes, so that a policy file can't
+//! steer the terminal of the person who reviews it. Text of test runs is left to `crate::text`.
+
+/// Gives `text` with all characters escaped that a terminal would act on or hide.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        push_printable(&mut shown, character);
+    }
+    shown
+}
+
+/// Appends one character, escaped where a terminal would act on it or hide it.
+pub(in crate::policy) fn push_printable(shown: &mut String, character: char) {
+    if character.is_control() || is_invisible(character) {
+        shown.extend(character.escape_unicode());
+    } else {
+        shown.push(character);
+    }
+}
+
+/// Zero-width characters, and those that turn the direction of what follows.
+const fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_escaped() {
+        let rows = [
+            ("plain text stays", "e2e/ö.toml", "e2e/ö.toml"),
+            ("escape sequences", "a\u{1b}[31m", "a\\u{1b}[31m"),
+            ("line breaks and tabs", "a\n\tb", "a\\u{a}\\u{9}b"),
+            ("C1 controls", "a\u{9b}", "a\\u{9b}"),
+            ("right-to-left override", "a\u{202e}b", "a\\u{202e}b"),
+        ];
+        for (name, text, expected) in rows {
+            assert_eq!(printable(text), expected, "{name}");
+        }
+    }
+}
