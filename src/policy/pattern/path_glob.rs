@@ -1,0 +1,312 @@
+//! Directories of the policy: a literal directory, or a glob.
+//!
+//! In: an entry and the directories that it may be relative to. Out: [`PathGlob`], which is asked about canonical
+//! paths. Opening the directory of a call and naming it is left to `crate::path`.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::policy::pattern::{PatternError, Syntax};
+use crate::policy::source::locate::{Found, Location, locate};
+
+/// What relative entries and `~` mean.
+#[derive(Clone, Debug)]
+pub struct PathBase {
+    /// The directory that the server was started in, canonical.
+    pub launch_dir: PathBuf,
+    /// The user's home from the user database, if there is one.
+    pub home: Option<PathBuf>,
+}
+
+/// A directory and all below it, or every directory that a glob matches and all below them.
+///
+/// `*` never crosses `/`, case counts, a backslash takes a character as it is. What stands before the first wildcard
+/// is made canonical when the policy is compiled; the rest is compared with canonical paths, where neither symlinks nor
+/// `..` remain.
+#[derive(Clone, Debug)]
+pub struct PathGlob {
+    written: String,
+    /// The literal directory, or the part before the first wildcard; canonical.
+    fixed: Location,
+    matcher: Option<GlobMatcher>,
+}
+
+impl PathGlob {
+    /// Parses an entry.
+    ///
+    /// # Errors
+    /// [`PatternError`] for an empty entry, control characters, `~name`, `..` behind a wildcard, a glob that can't be
+    /// read, and a path that can't be looked up.
+    pub fn parse(text: &str, syntax: Syntax, base: &PathBase) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(PatternError::ControlCharacter(text.to_owned()));
+        }
+        let (fixed, pattern) = match syntax {
+            Syntax::Literal => (text.to_owned(), None),
+            Syntax::Wildcards => split_at_wildcard(text),
+        };
+        let absolute = absolute(text, &fixed, base)?;
+        let fixed =
+            locate(&absolute).map_err(|source| PatternError::LookUp { text: text.to_owned(), source })?;
+        let matcher = pattern.map(|pattern| compile(text, &fixed.path, pattern)).transpose()?;
+        Ok(Self { written: text.to_owned(), fixed, matcher })
+    }
+
+    /// Gives the nearest directory, from the canonical path itself upwards, that this entry matches.
+    ///
+    /// Whole components are compared: `/srv/app` does not match `/srv/app-evil`.
+    pub fn matches(&self, canonical: &Path) -> Option<PathBuf> {
+        match &self.matcher {
+            None => canonical.starts_with(&self.fixed.path).then(|| self.fixed.path.clone()),
+            Some(matcher) => {
+                // The root is the only directory whose name is an empty component; no wildcard means that.
+                let mut named = canonical.ancestors().filter(|ancestor| ancestor.parent().is_some());
+                named.find(|ancestor| matcher.is_match(ancestor)).map(PathBuf::from)
+            }
+        }
+    }
+
+    /// The canonical directory, where the entry has no wildcards.
+    pub fn literal(&self) -> Option<&Path> {
+        self.matcher.is_none().then_some(self.fixed.path.as_path())
+    }
+
+    /// The canonical directory before the first wildcard; the whole one where there is none.
+    pub fn fixed_part(&self) -> &Path {
+        &self.fixed.path
+    }
+
+    /// What was found at [`Self::fixed_part`] when the policy was compiled.
+    pub const fn found(&self) -> Found {
+        self.fixed.found
+    }
+
+    /// The entry as it was written.
+    pub fn as_written(&self) -> &str {
+        &self.written
+    }
+}
+
+impl fmt::Display for PathGlob {
+    /// The resolved form: the canonical directory, or the whole glob that canonical paths are compared with.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.matcher {
+            None => write!(out, "{}", self.fixed.path.display()),
+            Some(matcher) => write!(out, "{}", matcher.glob().glob()),
+        }
+    }
+}
+
+/// Splits an entry into the components before the first wildcard, without their backslashes, and the rest.
+fn split_at_wildcard(text: &str) -> (String, Option<&str>) {
+    let mut fixed = String::new();
+    let mut component = String::new();
+    let mut component_start = 0;
+    let mut escaped = false;
+    for (byte, character) in text.char_indices() {
+        match character {
+            _ if escaped => {
+                component.push(character);
+                escaped = false;
+            }
+            '\\' => escaped = true,
+            '*' | '?' | '[' | '{' => return (fixed, text.get(component_start..)),
+            '/' => {
+                fixed.push_str(&component);
+                fixed.push('/');
+                component.clear();
+                component_start = byte + 1;
+            }
+            _ => component.push(character),
+        }
+    }
+    if escaped {
+        // A backslash at the end escapes nothing; globset refuses it with a reason.
+        return (fixed, text.get(component_start..));
+    }
+    fixed.push_str(&component);
+    (fixed, None)
+}
+
+/// Expands `~` and makes a fixed part absolute; an empty one is the launch directory.
+fn absolute(text: &str, fixed: &str, base: &PathBase) -> Result<PathBuf, PatternError> {
+    let Some(rest) = fixed.strip_prefix('~') else {
+        return Ok(base.launch_dir.join(fixed));
+    };
+    match (&base.home, rest) {
+        (Some(home), "") => Ok(home.clone()),
+        (Some(home), rest) if rest.starts_with('/') => Ok(home.join(rest.trim_start_matches('/'))),
+        (Some(_) | None, _) => Err(PatternError::Home(text.to_owned())),
+    }
+}
+
+fn compile(text: &str, fixed: &Path, pattern: &str) -> Result<GlobMatcher, PatternError> {
+    let bad = |reason: String| PatternError::Glob { text: text.to_owned(), reason };
+    if text.starts_with('~') && fixed_is_unexpanded(text) {
+        return Err(PatternError::Home(text.to_owned()));
+    }
+    if pattern.split(['/', ',', '{', '}']).any(|part| part == "..") {
+        return Err(PatternError::ParentAfterWildcard(text.to_owned()));
+    }
+    let fixed = fixed.to_str().ok_or_else(|| bad("the directory before it is not UTF-8".to_owned()))?;
+    let rest: Vec<_> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let whole = format!("{}/{}", globset::escape(fixed.trim_end_matches('/')), rest.join("/"));
+    GlobBuilder::new(&whole)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| bad(error.kind().to_string()))
+}
+
+/// Says whether an entry such as `~*/x` has its `~` within the wildcard component, where it would be no home.
+fn fixed_is_unexpanded(text: &str) -> bool {
+    !matches!(text.strip_prefix('~').map(|rest| rest.starts_with('/')), Some(true))
+}
+
+/// Parses a path within a project, as the entries of `sandbox.outputs` and `sandbox.protect` are.
+///
+/// # Errors
+/// [`PatternError`] for an empty or absolute path, `.`, `..` and control characters.
+pub fn parse_within_project(text: &str) -> Result<PathBuf, PatternError> {
+    if text.is_empty() {
+        return Err(PatternError::Empty);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(PatternError::ControlCharacter(text.to_owned()));
+    }
+    let mut path = PathBuf::new();
+    for component in Path::new(text).components() {
+        match component {
+            Component::Normal(name) => path.push(name),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+                return Err(PatternError::NotWithin(text.to_owned()));
+            }
+        }
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::{PathBase, PathGlob, parse_within_project};
+    use crate::policy::pattern::{PatternError, Syntax};
+    use crate::policy::source::locate::locate;
+
+    /// Directories `launch/{app,app-evil,my[app]}`, `srv/{a,b}/app` and `home`, a symlink `launch/link` to `srv/a`.
+    fn world() -> (tempfile::TempDir, PathBase) {
+        let root = tempfile::tempdir().unwrap();
+        let path = locate(root.path()).unwrap().path;
+        for dir in ["launch/app", "launch/app-evil", "launch/my[app]", "srv/a/app", "srv/b/app", "home/work"]
+        {
+            std::fs::create_dir_all(path.join(dir)).unwrap();
+        }
+        symlink("../srv/a", path.join("launch/link")).unwrap();
+        let base = PathBase { launch_dir: path.join("launch"), home: Some(path.join("home")) };
+        (root, base)
+    }
+
+    #[test]
+    fn entry_matches_a_directory_and_all_below_it_and_nothing_else() {
+        let (_root, base) = world();
+        let top = base.launch_dir.parent().unwrap().to_owned();
+        let top_text = top.to_str().unwrap();
+        let rows = [
+            ("itself", "app", "launch/app", Some("launch/app")),
+            ("below", "app", "launch/app/x/y", Some("launch/app")),
+            ("a name that only starts alike", "app", "launch/app-evil", None),
+            ("the parent", "app", "launch", None),
+            ("the launch directory", ".", "launch/app", Some("launch")),
+            ("a trailing slash", "app/", "launch/app/x", Some("launch/app")),
+            ("`..` before the end", "../srv/a", "srv/a/app", Some("srv/a")),
+            ("a symlink means its target", "link", "srv/a/app", Some("srv/a")),
+            ("the home", "~", "home/work", Some("home")),
+            ("below the home", "~/work", "home/work/x", Some("home/work")),
+            ("an absolute path", "{top}/srv/b", "srv/b", Some("srv/b")),
+            ("a directory made later", "later/x", "launch/later/x/y", Some("launch/later/x")),
+            ("one star is one component", "../srv/*/app", "srv/b/app/x", Some("srv/b/app")),
+            ("one star does not cross a slash", "../*/app", "srv/b/app", None),
+            ("two stars cross", "../**/app", "srv/b/app/deep", Some("srv/b/app")),
+            ("the nearest match counts", "../**", "srv/b/app/deep", Some("srv/b/app/deep")),
+            ("a star at the end", "app*", "launch/app-evil/x", Some("launch/app-evil")),
+            ("case counts", "APP*", "launch/app-evil", None),
+            ("alternatives", "../srv/{a,b}", "srv/b/x", Some("srv/b")),
+            ("a class", "../srv/[a]", "srv/b", None),
+            ("an escaped wildcard is literal", "my\\[app\\]", "launch/my[app]", Some("launch/my[app]")),
+            (
+                "wildcards of a directory before it are escaped",
+                "my\\[app\\]/*",
+                "launch/my[app]/x",
+                Some("launch/my[app]/x"),
+            ),
+            ("wildcards below a symlink", "link/*", "srv/a/app", Some("srv/a/app")),
+            ("wildcards below the home", "~/*", "home/work/x", Some("home/work")),
+            ("stars do not mean the directory above them", "../srv/**", "srv", None),
+            ("dots and double slashes behind a wildcard", "../s*/.//a", "srv/a/app", Some("srv/a")),
+        ];
+        for (name, entry, path, expected) in rows {
+            let entry = entry.replace("{top}", top_text);
+            let glob = PathGlob::parse(&entry, Syntax::Wildcards, &base).unwrap();
+            assert_eq!(glob.matches(&top.join(path)), expected.map(|path| top.join(path)), "{name}");
+        }
+    }
+
+    #[test]
+    fn wildcard_never_means_the_root() {
+        let (_root, base) = world();
+        for entry in ["/*", "/**", "/{,x}", "/?*"] {
+            let Ok(glob) = PathGlob::parse(entry, Syntax::Wildcards, &base) else { continue };
+            assert_eq!(glob.matches(Path::new("/")), None, "{entry}");
+        }
+        let root = PathGlob::parse("/", Syntax::Wildcards, &base).unwrap();
+        assert!(root.matches(Path::new("/")).is_some());
+    }
+
+    #[test]
+    fn item_of_a_variable_is_literal() {
+        let (_root, base) = world();
+        let glob = PathGlob::parse("my[app]", Syntax::Literal, &base).unwrap();
+        assert!(glob.matches(&base.launch_dir.join("my[app]/x")).is_some());
+        let glob = PathGlob::parse("app*", Syntax::Literal, &base).unwrap();
+        assert!(glob.matches(&base.launch_dir.join("app-evil")).is_none());
+    }
+
+    #[test]
+    fn entry_that_means_nothing_is_refused() {
+        let (_root, base) = world();
+        let rows = [
+            ("empty", ""),
+            ("NUL", "a\0b"),
+            ("escape", "a\u{1b}b"),
+            ("another user's home", "~bob/x"),
+            ("`~` in a wildcard", "~*/x"),
+            ("`..` behind a wildcard", "*/../x"),
+            ("`..` in alternatives", "{..,a}/x"),
+            ("unclosed class", "a[b"),
+            ("unclosed alternatives", "a{b,c"),
+            ("a backslash at the end", "a\\"),
+            ("`..` behind nothing", "nothing/../x"),
+        ];
+        for (name, entry) in rows {
+            assert!(PathGlob::parse(entry, Syntax::Wildcards, &base).is_err(), "{name}");
+        }
+        let homeless = PathBase { home: None, ..base };
+        assert!(matches!(PathGlob::parse("~", Syntax::Wildcards, &homeless), Err(PatternError::Home(_))));
+    }
+
+    #[test]
+    fn path_within_a_project_can_not_leave_it() {
+        assert_eq!(parse_within_project("playwright/.auth/").unwrap(), Path::new("playwright/.auth"));
+        for text in ["", "/x", "..", "a/../b", "./a", ".", "a\0"] {
+            assert!(parse_within_project(text).is_err(), "{text}");
+        }
+    }
+}
