@@ -1,0 +1,263 @@
+//! A policy file: opened once, trusted or refused, read within a bound.
+//!
+//! In: a path and the user. Out: [`PolicyFile`], or what is wrong with it. Nothing is opened for reading before it is
+//! known to be a regular file, so a FIFO can't hold the server up, and no content of a refused file is kept.
+
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
+use crate::policy::digest::sha256;
+use crate::policy::origin::{Origin, Position, Span};
+use crate::policy::source::locate::{descriptor_path, name_of};
+
+/// The largest policy file, in bytes.
+pub const MAX_BYTES: u64 = 64 * 1024;
+
+/// A policy file that may be trusted.
+#[derive(Clone, Debug)]
+pub struct PolicyFile {
+    /// Its text.
+    pub text: Arc<str>,
+    /// What a reviewer wants to know of it.
+    pub facts: FileFacts,
+}
+
+/// What a reviewer wants to know of a policy file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// The path without symlinks.
+    pub canonical: Arc<Path>,
+    /// Who owns it.
+    pub owner_uid: u32,
+    /// The lowest twelve bits of its mode.
+    pub mode: u32,
+    /// The SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+}
+
+/// Whether a file has to exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was named: a missing one is an error.
+    Named,
+    /// It is looked for: a missing one says nothing.
+    Optional,
+}
+
+/// Opens, checks and reads a policy file; `None` where an optional one does not exist.
+///
+/// # Errors
+/// All that is wrong with the file, each with its code: `missing-file`, `unreadable-file`, `not-a-file`,
+/// `insecure-owner`, `insecure-mode`, `insecure-parent`, `too-large`, `not-utf8`.
+///
+/// # Security
+/// Owner and mode are those of the opened descriptor. A symlink is followed; the directory that it stands in and the
+/// one that the file stands in must both be safe from others.
+pub fn read(path: &Path, uid: u32, presence: Presence) -> Result<Option<PolicyFile>, Vec<Diagnostic>> {
+    let handle = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(handle) => handle,
+        Err(Errno::NOENT | Errno::NOTDIR) if presence == Presence::Optional && !is_there(path) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(vec![unopened(path, error)]),
+    };
+    let unreadable = |error: &io::Error| vec![unreadable(path, &error.to_string())];
+    let status = rustix::fs::fstat(&handle).map_err(|error| unreadable(&error.into()))?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        let what = kind_of(&status);
+        return Err(vec![
+            Diagnostic::error(
+                DiagnosticCode::NotAFile,
+                Origin::file(path),
+                format!("the policy `{}` is {what}, not a file", path.display()),
+            )
+            .hint("name a regular file"),
+        ]);
+    }
+    let canonical = name_of(&handle).map_err(|error| unreadable(&error))?;
+    let mut faults = trust(path, &status, uid);
+    faults.extend(trust_parents(path, &canonical, &status, uid));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let content = content(&handle).map_err(|error| unreadable(&error))?;
+    let facts = FileFacts {
+        canonical: canonical.into(),
+        owner_uid: status.st_uid,
+        mode: status.st_mode & 0o7777,
+        sha256: sha256(&content),
+    };
+    text(path, content).map(|text| Some(PolicyFile { text, facts }))
+}
+
+/// Says whether something is at a path that can't be opened, as a symlink that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    rustix::fs::lstat(path).is_ok()
+}
+
+fn unopened(path: &Path, error: Errno) -> Diagnostic {
+    if error == Errno::NOENT || error == Errno::NOTDIR {
+        Diagnostic::error(
+            DiagnosticCode::MissingFile,
+            Origin::file(path),
+            format!("the policy `{}` does not exist", path.display()),
+        )
+        .hint("make the file, or take its name out of the client's configuration")
+    } else {
+        unreadable(path, &error.to_string())
+    }
+}
+
+fn unreadable(path: &Path, reason: &str) -> Diagnostic {
+    Diagnostic::error(
+        DiagnosticCode::UnreadableFile,
+        Origin::file(path),
+        format!("the policy `{}` can't be read: {reason}", path.display()),
+    )
+    .hint("a policy that exists but can't be read is never taken for none")
+}
+
+fn kind_of(status: &Stat) -> &'static str {
+    match FileType::from_raw_mode(status.st_mode) {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::RegularFile | FileType::Symlink | FileType::Unknown => "something else",
+    }
+}
+
+fn owned_well(status: &Stat, uid: u32) -> bool {
+    status.st_uid == 0 || status.st_uid == uid
+}
+
+const fn written_by_others(status: &Stat) -> bool {
+    status.st_mode & 0o022 != 0
+}
+
+fn trust(path: &Path, status: &Stat, uid: u32) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    let shown = path.display();
+    if !owned_well(status, uid) {
+        faults.push(
+            Diagnostic::error(
+                DiagnosticCode::InsecureOwner,
+                Origin::file(path),
+                format!("the policy `{shown}` belongs to user {}", status.st_uid),
+            )
+            .hint("it must belong to you or to root"),
+        );
+    }
+    if written_by_others(status) {
+        let who = if status.st_mode & 0o002 == 0 { "its group" } else { "everyone" };
+        faults.push(
+            Diagnostic::error(
+                DiagnosticCode::InsecureMode,
+                Origin::file(path),
+                format!("{who} may write the policy `{shown}` (mode {:04o})", status.st_mode & 0o7777),
+            )
+            .hint(format!("chmod 600 {shown}")),
+        );
+    }
+    faults
+}
+
+/// Checks the directory that the file stands in, and the one that a symlink to it stands in.
+fn trust_parents(path: &Path, canonical: &Path, file: &Stat, uid: u32) -> Vec<Diagnostic> {
+    let named = path.parent().unwrap_or(Path::new("/"));
+    let real = canonical.parent().unwrap_or(Path::new("/"));
+    let mut faults = trust_parent(path, real, uid);
+    let moved = match (open_dir(real), canonical.file_name()) {
+        (Ok(dir), Some(name)) => rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_or(true, |now| (now.st_dev, now.st_ino) != (file.st_dev, file.st_ino)),
+        (Ok(_), None) | (Err(_), _) => true,
+    };
+    if moved {
+        faults.push(unreadable(path, "it was moved while it was read"));
+    }
+    if named != real {
+        for fault in trust_parent(path, named, uid) {
+            if !faults.iter().any(|known| known.code == fault.code) {
+                faults.push(fault);
+            }
+        }
+    }
+    faults
+}
+
+fn trust_parent(path: &Path, parent: &Path, uid: u32) -> Vec<Diagnostic> {
+    let status = match open_dir(parent).and_then(|dir| rustix::fs::fstat(&dir)) {
+        Ok(status) => status,
+        Err(error) => return vec![unreadable(path, &error.to_string())],
+    };
+    let shown = parent.display();
+    let insecure = |what: String, hint: String| {
+        vec![Diagnostic::error(DiagnosticCode::InsecureParent, Origin::file(path), what).hint(hint)]
+    };
+    if !owned_well(&status, uid) {
+        return insecure(
+            format!("the directory of the policy, `{shown}`, belongs to user {}", status.st_uid),
+            "it must belong to you or to root: who owns it can put another policy there".to_owned(),
+        );
+    }
+    if written_by_others(&status) {
+        return insecure(
+            format!(
+                "others may write the directory of the policy, `{shown}` (mode {:04o})",
+                status.st_mode & 0o7777
+            ),
+            format!("chmod go-w {shown}, or put the policy into a directory that only you or root may write"),
+        );
+    }
+    Vec::new()
+}
+
+fn open_dir(path: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Reads the opened file, at most one byte more than is allowed.
+fn content(handle: &OwnedFd) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::open(descriptor_path(handle), flags, Mode::empty())?;
+    let mut content = Vec::new();
+    std::fs::File::from(file).take(MAX_BYTES + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn text(path: &Path, content: Vec<u8>) -> Result<Arc<str>, Vec<Diagnostic>> {
+    if u64::try_from(content.len()).map_or(true, |length| length > MAX_BYTES) {
+        return Err(vec![
+            Diagnostic::error(
+                DiagnosticCode::TooLarge,
+                Origin::file(path),
+                format!("the policy `{}` is larger than {MAX_BYTES} bytes", path.display()),
+            )
+            .hint("name directories with wildcards, or one above them"),
+        ]);
+    }
+    match String::from_utf8(content) {
+        Ok(text) => Ok(text.into()),
+        Err(error) => {
+            let valid_up_to = error.utf8_error().valid_up_to();
+            let content = error.into_bytes();
+            let valid = content.get(..valid_up_to).and_then(|valid| std::str::from_utf8(valid).ok());
+            let at = Position::of(valid.unwrap_or_default(), valid_up_to);
+            let origin = Origin::File { path: path.into(), span: Some(Span { start: at, end: at }) };
+            Err(vec![
+                Diagnostic::error(
+                    DiagnosticCode::NotUtf8,
+                    origin,
+                    format!("the policy `{}` is not UTF-8", path.display()),
+                )
+                .hint("save it as UTF-8"),
+            ])
+        }
+    }
+}
