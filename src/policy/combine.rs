@@ -1,0 +1,175 @@
+//! How layers work together: one rule of combination for each kind of key.
+//!
+//! In: what each layer says. Out: lists and values of which adding a layer never allows more, whatever the order of
+//! the limiting layers. Which key has which rule is left to `compile`.
+
+use std::path::PathBuf;
+
+use crate::policy::origin::{Origin, Sourced};
+
+/// What one layer allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerList<P> {
+    /// Where the list stands.
+    pub key: Origin,
+    /// Its entries; none allows nothing.
+    pub entries: Vec<Sourced<P>>,
+}
+
+impl<P> LayerList<P> {
+    /// Gives the first entry that `matches`.
+    pub fn admitting(&self, matches: impl Fn(&P) -> bool) -> Option<&Sourced<P>> {
+        self.entries.iter().find(|entry| matches(&entry.value))
+    }
+}
+
+/// What every layer that sets a key allows. There always is one list, so that no list never means everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowList<P> {
+    first: LayerList<P>,
+    further: Vec<LayerList<P>>,
+}
+
+impl<P> AllowList<P> {
+    /// Starts with the list of the granting layer.
+    pub(in crate::policy) const fn new(first: LayerList<P>) -> Self {
+        Self { first, further: Vec::new() }
+    }
+
+    /// Takes away what another layer does not allow.
+    pub(in crate::policy) fn narrow(&mut self, list: LayerList<P>) {
+        self.further.push(list);
+    }
+
+    /// Asks every layer, and gives the first entry of each that `matches`.
+    ///
+    /// # Errors
+    /// The place of the first list that has no such entry.
+    pub fn admits(&self, matches: impl Fn(&P) -> bool) -> Result<Vec<&Sourced<P>>, &Origin> {
+        self.lists().map(|list| list.admitting(&matches).ok_or(&list.key)).collect()
+    }
+
+    /// The lists of the layers, that of the granting layer first.
+    pub fn lists(&self) -> impl Iterator<Item = &LayerList<P>> {
+        std::iter::once(&self.first).chain(&self.further)
+    }
+
+    /// The list of the granting layer.
+    pub const fn granted(&self) -> &LayerList<P> {
+        &self.first
+    }
+}
+
+impl AllowList<PathBuf> {
+    /// The subtrees that lie in a subtree of every layer, each once.
+    pub(in crate::policy) fn common_subtrees(&self) -> Vec<Sourced<PathBuf>> {
+        let mut common: Vec<Sourced<PathBuf>> = Vec::new();
+        for entry in self.lists().flat_map(|list| &list.entries) {
+            let admitted = self.admits(|tree| entry.value.starts_with(tree)).is_ok();
+            if admitted && !common.iter().any(|known| known.value == entry.value) {
+                common.push(entry.clone());
+            }
+        }
+        common
+    }
+}
+
+/// What any layer takes away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DenyList<P> {
+    entries: Vec<Sourced<P>>,
+}
+
+impl<P> DenyList<P> {
+    /// Makes the union of all layers.
+    pub(in crate::policy) const fn new(entries: Vec<Sourced<P>>) -> Self {
+        Self { entries }
+    }
+
+    /// Gives the first entry that `matches`.
+    pub fn denies(&self, matches: impl Fn(&P) -> bool) -> Option<&Sourced<P>> {
+        self.entries.iter().find(|entry| matches(&entry.value))
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> &[Sourced<P>] {
+        &self.entries
+    }
+}
+
+/// Gives the smallest, which is the strictest; of equal ones the first, so that the granting layer is named.
+pub(in crate::policy) fn strictest<T: Ord>(
+    values: impl IntoIterator<Item = Sourced<T>>,
+) -> Option<Sourced<T>> {
+    values.into_iter().reduce(|strictest, next| if next.value < strictest.value { next } else { strictest })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{AllowList, DenyList, LayerList, strictest};
+    use crate::policy::origin::{Origin, Sourced};
+
+    fn list<P: Clone>(name: &str, entries: &[P]) -> LayerList<P> {
+        let entries = entries.iter().enumerate();
+        let entries =
+            entries.map(|(index, entry)| Sourced::new(entry.clone(), Origin::variable_item(name, index + 1)));
+        LayerList { key: Origin::variable(name), entries: entries.collect() }
+    }
+
+    fn allow<P: Clone>(lists: &[(&str, &[P])]) -> AllowList<P> {
+        let mut lists = lists.iter().map(|(name, entries)| list(name, entries));
+        let mut allow = AllowList::new(lists.next().unwrap());
+        lists.for_each(|list| allow.narrow(list));
+        allow
+    }
+
+    #[test]
+    fn every_layer_must_allow() {
+        let list = allow(&[("A", &[1, 2, 3]), ("B", &[2, 3])]);
+        let admitting: Vec<_> =
+            list.admits(|n| *n == 3).unwrap().iter().map(|it| it.origin.to_string()).collect();
+        assert_eq!(admitting, ["A item 3", "B item 2"]);
+        assert_eq!(list.admits(|n| *n == 1).unwrap_err().to_string(), "B");
+        assert_eq!(list.admits(|n| *n == 9).unwrap_err().to_string(), "A");
+    }
+
+    #[test]
+    fn empty_list_allows_nothing() {
+        assert!(allow(&[("A", &[] as &[u8])]).admits(|_| true).is_err());
+        assert!(allow(&[("A", &[1_u8][..]), ("B", &[][..])]).admits(|_| true).is_err());
+    }
+
+    #[test]
+    fn any_layer_may_deny() {
+        let list = DenyList::new(vec![Sourced::builtin(1), Sourced::builtin(2)]);
+        assert!(list.denies(|n| *n == 2).is_some());
+        assert!(list.denies(|n| *n == 3).is_none());
+    }
+
+    #[test]
+    fn strictest_is_the_smallest_and_of_equals_the_first() {
+        let value = |number: u8, name| Sourced::new(number, Origin::variable(name));
+        let found = strictest([value(3, "A"), value(1, "B"), value(1, "C")]).unwrap();
+        assert_eq!(found, value(1, "B"));
+    }
+
+    #[test]
+    fn subtrees_are_common_when_every_layer_has_one_above() {
+        let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let rows = [
+            ("the same", &[&["a"][..], &["a"]][..], vec!["a"]),
+            ("the narrower", &[&["a"], &["a/b", "c"]], vec!["a/b"]),
+            ("from both sides", &[&["a", "b/x"], &["a/x", "b"]], vec!["b/x", "a/x"]),
+            ("names that start alike", &[&["a"], &["ab"]], vec![]),
+            ("nothing", &[&["a"], &[]], vec![]),
+        ];
+        for (name, layers, expected) in rows {
+            let lists: Vec<_> = layers.iter().map(|layer| paths(layer)).collect();
+            let list = allow(&lists.iter().map(|list| ("L", list.as_slice())).collect::<Vec<_>>());
+            let common: Vec<_> = list.common_subtrees().into_iter().map(|tree| tree.value).collect();
+            assert_eq!(common, paths(&expected), "{name}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Layers to a policy: the only maker of [`Policy`], which says for each key by which rule its layers combine.
+//!
+//! In: layers as written. Out: a policy, or what is wrong with their entries. What a reviewer would ask about a policy
+//! that holds is left to `review`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::policy::Policy;
+use crate::policy::combine::{AllowList, DenyList, LayerList, strictest};
+use crate::policy::defaults as default;
+use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
+use crate::policy::limits::Limits;
+use crate::policy::origin::{Origin, Sourced};
+use crate::policy::pattern::name::{Case, EnvName, NamePattern};
+use crate::policy::pattern::path_glob::{PathBase, PathGlob, parse_within_project};
+use crate::policy::pattern::{PatternError, Syntax};
+use crate::policy::rules::{DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
+use crate::policy::source::keys::Settings;
+use crate::policy::source::locate::locate;
+use crate::policy::source::suggest::{list, nearest};
+use crate::policy::source::{Layer, LayerSource, Role};
+use crate::policy::tool::ToolName;
+
+/// Compiles layers, of which the first grants; an entry that is wrong leaves no policy.
+///
+/// # Errors
+/// All findings about entries, each with its place.
+pub(in crate::policy) fn compile(layers: &[Layer], base: &PathBase) -> Result<Policy, Vec<Diagnostic>> {
+    let mut compiler = Compiler { layers, base, findings: Vec::new() };
+    let policy = compiler.policy();
+    if compiler.findings.is_empty() { Ok(policy) } else { Err(compiler.findings) }
+}
+
+struct Compiler<'a> {
+    layers: &'a [Layer],
+    base: &'a PathBase,
+    findings: Vec<Diagnostic>,
+}
+
+/// Why an entry is refused.
+struct Fault {
+    code: DiagnosticCode,
+    summary: String,
+    hint: String,
+}
+
+impl From<PatternError> for Fault {
+    fn from(error: PatternError) -> Self {
+        Self { code: error.code(), summary: error.to_string(), hint: error.hint().to_owned() }
+    }
+}
+
+/// How one entry of a list becomes what it means.
+type Parse<P> = fn(&str, Syntax, &PathBase) -> Result<P, Fault>;
+
+/// A list as a layer wrote it.
+type Words = Option<Vec<String>>;
+
+impl Compiler<'_> {
+    fn policy(&mut self) -> Policy {
+        let dirs = DirRules {
+            allow: self.allow("dirs.allow", |set| &set.dirs.allow, default::DIRS_ALLOW, directory),
+            deny: self.union("dirs.deny", |set| &set.dirs.deny, default::NOTHING, directory),
+            owner: self.strictest("dirs.owner", |set| set.dirs.owner, default::DIRS_OWNER),
+        };
+        let tools = ToolRules {
+            allow: self.allow("tools.allow", |set| &set.tools.allow, default::TOOLS_ALLOW, tool),
+        };
+        let run = RunRules {
+            headed: self.strictest("run.headed", |set| set.run.headed, default::RUN_HEADED),
+            update_snapshots: self.strictest(
+                "run.update_snapshots",
+                |set| set.run.update_snapshots,
+                default::RUN_UPDATE_SNAPSHOTS,
+            ),
+            projects: self.allow("run.projects", |set| &set.run.projects, default::RUN_PROJECTS, project),
+        };
+        let env = EnvRules {
+            inherit: self.allow("env.inherit", |set| &set.env.inherit, default::ENV_INHERIT, given_variable),
+            withhold: self.union(
+                "env.withhold",
+                |set| &set.env.withhold,
+                default::ENV_WITHHOLD,
+                taken_variable,
+            ),
+            allow: self.allow("env.allow", |set| &set.env.allow, default::NOTHING, given_variable),
+            values: self.values(),
+            redact: self.union("env.redact", |set| &set.env.redact, default::ENV_REDACT, taken_variable),
+        };
+        Policy {
+            dirs,
+            tools,
+            run,
+            env,
+            limits: self.limits(),
+            sandbox: self.sandbox(),
+            results_file: self.results_file(),
+            layers: self.layers.iter().map(|layer| layer.summary.clone()).collect(),
+        }
+    }
+
+    fn sandbox(&mut self) -> SandboxRules {
+        let outputs = self.allow(
+            "sandbox.outputs",
+            |set| &set.sandbox.outputs,
+            default::SANDBOX_OUTPUTS,
+            within_project,
+        );
+        let read = self.allow("sandbox.read", |set| &set.sandbox.read, default::NOTHING, path);
+        let write = self.allow("sandbox.write", |set| &set.sandbox.write, default::NOTHING, path);
+        SandboxRules {
+            mode: self.strictest("sandbox.mode", |set| set.sandbox.mode, default::SANDBOX_MODE),
+            project: self.strictest("sandbox.project", |set| set.sandbox.project, default::SANDBOX_PROJECT),
+            outputs: outputs.common_subtrees(),
+            protect: self.union(
+                "sandbox.protect",
+                |set| &set.sandbox.protect,
+                default::SANDBOX_PROTECT,
+                within_project,
+            ),
+            read: read.common_subtrees(),
+            write: write.common_subtrees(),
+            network: self.strictest("sandbox.network", |set| set.sandbox.network, default::SANDBOX_NETWORK),
+            unix_sockets: self.strictest(
+                "sandbox.unix_sockets",
+                |set| set.sandbox.unix_sockets,
+                default::SANDBOX_UNIX_SOCKETS,
+            ),
+        }
+    }
+
+    /// What every layer that sets the key allows.
+    fn allow<P>(
+        &mut self,
+        key: &str,
+        get: fn(&Settings) -> &Words,
+        default: &[&str],
+        parse: Parse<P>,
+    ) -> AllowList<P> {
+        let mut lists = self.lists(key, get, default, parse).into_iter();
+        let nothing = LayerList { key: Origin::Builtin, entries: Vec::new() };
+        let mut allow = AllowList::new(lists.next().unwrap_or(nothing));
+        lists.for_each(|list| allow.narrow(list));
+        allow
+    }
+
+    /// What any layer takes away.
+    fn union<P>(
+        &mut self,
+        key: &str,
+        get: fn(&Settings) -> &Words,
+        default: &[&str],
+        parse: Parse<P>,
+    ) -> DenyList<P> {
+        DenyList::new(
+            self.lists(key, get, default, parse).into_iter().flat_map(|list| list.entries).collect(),
+        )
+    }
+
+    /// The stricter, which is the smaller.
+    fn strictest<T: Ord + Copy>(
+        &self,
+        key: &str,
+        get: impl Fn(&Settings) -> Option<T>,
+        default: T,
+    ) -> Sourced<T> {
+        let set = self.layers.iter().filter_map(|layer| match (get(&layer.settings), layer.summary.role) {
+            (Some(value), _) => Some(Sourced::new(value, layer.places.of(key))),
+            (None, Role::Grant) => Some(Sourced::builtin(default)),
+            (None, Role::Limit) => None,
+        });
+        strictest(set).unwrap_or(Sourced::builtin(default))
+    }
+
+    fn lists<P>(
+        &mut self,
+        key: &str,
+        get: fn(&Settings) -> &Words,
+        default: &[&str],
+        parse: Parse<P>,
+    ) -> Vec<LayerList<P>> {
+        let mut lists = Vec::new();
+        for layer in self.layers {
+            let (syntax, words, at) = match (get(&layer.settings), layer.summary.role) {
+                (Some(words), _) => {
+                    let places = |index| layer.places.of_item(key, index);
+                    let words = words.iter().enumerate().map(|(index, word)| (word.clone(), places(index)));
+                    (syntax_of(layer), words.collect::<Vec<_>>(), layer.places.of(key))
+                }
+                (None, Role::Grant) => {
+                    let words = default.iter().map(|word| ((*word).to_owned(), Origin::Builtin)).collect();
+                    (Syntax::Wildcards, words, Origin::Builtin)
+                }
+                (None, Role::Limit) => continue,
+            };
+            let mut entries = Vec::new();
+            for (word, origin) in words {
+                match parse(&word, syntax, self.base) {
+                    Ok(entry) => entries.push(Sourced::new(entry, origin)),
+                    Err(fault) => self.fault(key, origin, fault),
+                }
+            }
+            lists.push(LayerList { key: at, entries });
+        }
+        lists
+    }
+
+    fn fault(&mut self, key: &str, origin: Origin, fault: Fault) {
+        self.findings.push(Diagnostic::error(fault.code, origin, fault.summary).key(key).hint(fault.hint));
+    }
+
+    /// `env.values`: of each name, what every layer that lists the name allows.
+    fn values(&mut self) -> BTreeMap<EnvName, AllowList<String>> {
+        let mut values: BTreeMap<EnvName, AllowList<String>> = BTreeMap::new();
+        for layer in self.layers {
+            for (name, words) in layer.settings.env.values.iter().flatten() {
+                let key = format!("env.values.{name}");
+                let at = layer.places.of(&key);
+                let name = match EnvName::parse(name) {
+                    Ok(name) => name,
+                    Err(error) => {
+                        self.fault("env.values", at, error.into());
+                        continue;
+                    }
+                };
+                let entries = words.iter().enumerate();
+                let entries = entries
+                    .map(|(index, word)| Sourced::new(word.clone(), layer.places.of_item(&key, index)));
+                let list = LayerList { key: at, entries: entries.collect() };
+                match values.get_mut(&name) {
+                    Some(known) => known.narrow(list),
+                    None => {
+                        values.insert(name, AllowList::new(list));
+                    }
+                }
+            }
+        }
+        values
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::combine(|key, default| {
+            self.strictest(&format!("limits.{key}"), |set| set.limits.get(key).copied(), default)
+        })
+    }
+
+    /// `PW_RESULTS_FILE` with the canonical name of its directory; its own last component is left to who opens it.
+    fn results_file(&mut self) -> Option<Sourced<PathBuf>> {
+        let written = self.layers.iter().find_map(|layer| layer.results_file.as_ref())?;
+        let path = self.base.launch_dir.join(&written.value);
+        let located =
+            path.parent().zip(path.file_name()).map(|(dir, name)| locate(dir).map(|dir| dir.path.join(name)));
+        if let Some(Ok(path)) = located {
+            return Some(Sourced::new(path, written.origin.clone()));
+        }
+        self.findings.push(
+            Diagnostic::error(
+                DiagnosticCode::BadValue,
+                written.origin.clone(),
+                format!("`{}` is no path of a file", written.value.display()),
+            )
+            .hint("name a JSON report in an allowed directory"),
+        );
+        None
+    }
+}
+
+const fn syntax_of(layer: &Layer) -> Syntax {
+    match layer.summary.source {
+        LayerSource::File { .. } | LayerSource::Builtin => Syntax::Wildcards,
+        LayerSource::Environment => Syntax::Literal,
+    }
+}
+
+fn directory(text: &str, syntax: Syntax, base: &PathBase) -> Result<PathGlob, Fault> {
+    Ok(PathGlob::parse(text, syntax, base)?)
+}
+
+fn path(text: &str, _syntax: Syntax, base: &PathBase) -> Result<PathBuf, Fault> {
+    let path = PathGlob::parse(text, Syntax::Wildcards, base)?;
+    path.literal().map(PathBuf::from).ok_or_else(|| Fault {
+        code: DiagnosticCode::BadGlob,
+        summary: format!("`{text}` has a wildcard, which the kernel does not know"),
+        hint: "name each path, or one above them; a backslash takes a character as it is".to_owned(),
+    })
+}
+
+fn within_project(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<PathBuf, Fault> {
+    Ok(parse_within_project(text)?)
+}
+
+fn project(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<NamePattern, Fault> {
+    Ok(NamePattern::parse_project(text)?)
+}
+
+fn given_variable(text: &str, syntax: Syntax, _base: &PathBase) -> Result<NamePattern, Fault> {
+    Ok(NamePattern::parse_env(text, syntax, Case::Sensitive)?)
+}
+
+fn taken_variable(text: &str, syntax: Syntax, _base: &PathBase) -> Result<NamePattern, Fault> {
+    Ok(NamePattern::parse_env(text, syntax, Case::Insensitive)?)
+}
+
+fn tool(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<ToolName, Fault> {
+    let names = || ToolName::ALL.iter().map(|tool| tool.as_str());
+    ToolName::parse(text).ok_or_else(|| Fault {
+        code: DiagnosticCode::UnknownTool,
+        summary: format!("unknown tool `{text}`"),
+        hint: nearest(text, names())
+            .map_or_else(|| format!("tools are {}", list(names())), |near| format!("did you mean `{near}`?")),
+    })
+}

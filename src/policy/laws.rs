@@ -1,0 +1,206 @@
+//! Tests of the laws of combination, over whole policies made by chance: another layer never allows more, the order of
+//! limits never matters, and a default counts only in the granting layer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::policy::Policy;
+use crate::policy::compile::compile;
+use crate::policy::limits::Limits;
+use crate::policy::origin::Origin;
+use crate::policy::pattern::path_glob::PathBase;
+use crate::policy::source::keys::tables;
+use crate::policy::source::{Layer, LayerSource, Role, document};
+use crate::policy::tool::ToolName;
+
+/// Numbers that look random and are the same in each run (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    /// Some of the words, perhaps none, as a TOML list.
+    fn some(&mut self, words: &[&str]) -> String {
+        let chosen: Vec<_> = words.iter().filter(|_| self.below(2) == 0).collect();
+        format!("{chosen:?}")
+    }
+
+    fn one<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+}
+
+const DIRS: &[&str] =
+    &["/nowhere/a", "/nowhere/a/b", "/nowhere/*", "/nowhere/*/b", "/nowhere/**/c", "/nowhere"];
+const NAMES: &[&str] = &["*", "A*", "AB", "B?", "?B", "ENV"];
+const TREES: &[&str] = &["out", "out/x", "dist", "dist/y/z"];
+
+/// One row for each key: how it is written by chance.
+fn random_keys(dice: &mut Dice) -> Vec<String> {
+    let mut keys = vec![
+        format!("dirs.allow = {}", dice.some(DIRS)),
+        format!("dirs.deny = {}", dice.some(&DIRS[1..4])),
+        format!("dirs.owner = {}", dice.one(&["\"self\"", "\"any\""])),
+        format!("tools.allow = {}", dice.some(&["run_tests", "get_failed_tests", "list_tests"])),
+        format!("run.headed = {}", dice.one(&["true", "false"])),
+        format!("run.update_snapshots = {}", dice.one(&["true", "false"])),
+        format!("run.projects = {}", dice.some(NAMES)),
+        format!("env.inherit = {}", dice.some(NAMES)),
+        format!("env.withhold = {}", dice.some(&NAMES[1..])),
+        format!("env.allow = {}", dice.some(NAMES)),
+        format!("env.values = {{ ENV = {} }}", dice.some(&["qa", "dev"])),
+        format!("env.redact = {}", dice.some(&NAMES[1..])),
+        format!("sandbox.mode = {}", dice.one(&["\"require\"", "\"best-effort\"", "\"off\""])),
+        format!("sandbox.project = {}", dice.one(&["\"read-only\"", "\"outputs\"", "\"read-write\""])),
+        format!("sandbox.outputs = {}", dice.some(TREES)),
+        format!("sandbox.protect = {}", dice.some(TREES)),
+        format!("sandbox.read = {}", dice.some(&DIRS[..2])),
+        format!("sandbox.write = {}", dice.some(&DIRS[..2])),
+        format!("sandbox.network = {}", dice.one(&["\"open\"", "\"none\""])),
+        format!("sandbox.unix_sockets = {}", dice.one(&["\"allow\"", "\"deny\""])),
+    ];
+    for key in Limits::KEYS {
+        keys.push(format!("limits.{key} = {}", dice.one(&["1", "5", "1000000", "\"unlimited\""])));
+    }
+    keys
+}
+
+/// About half of the keys.
+fn random_policy(dice: &mut Dice) -> String {
+    let keys = random_keys(dice).into_iter();
+    keys.filter(|_| dice.below(2) == 0).collect::<Vec<_>>().join("\n")
+}
+
+fn layer(text: &str, role: Role) -> Layer {
+    let path: Arc<Path> = Path::new("/p.toml").into();
+    let (written, findings) = document::parse(&path, text);
+    assert_eq!(findings, [], "{text}");
+    let mut layer = Layer::empty(role, LayerSource::File { path, facts: None });
+    layer.settings = written.settings().unwrap();
+    layer.places = written.places;
+    layer
+}
+
+fn compiled(layers: &[Layer]) -> Policy {
+    let base = PathBase { launch_dir: "/nowhere/a".into(), home: None };
+    compile(layers, &base).unwrap()
+}
+
+/// All that a policy allows of a small world, as labels; what takes away is told by what is left.
+fn allowed(policy: &Policy) -> Vec<String> {
+    let mut allowed = Vec::new();
+    let mut note = |label: String, holds: bool| allowed.extend(holds.then_some(label));
+    for dir in ["/nowhere", "/nowhere/a", "/nowhere/a/b", "/nowhere/x/b", "/nowhere/a/b/c", "/elsewhere"] {
+        note(format!("dir {dir}"), policy.dirs().admits(Path::new(dir)).is_ok());
+    }
+    for tool in ToolName::ALL {
+        note(format!("tool {tool}"), policy.tools().admits(*tool).is_ok());
+    }
+    for name in ["A", "AB", "BB", "ENV", "LONG"] {
+        note(format!("project {name}"), policy.run().projects().admits(|it| it.matches(name)).is_ok());
+        note(format!("inherit {name}"), policy.env().passes(name));
+        note(format!("set {name}"), policy.env().allow().admits(|it| it.matches(name)).is_ok());
+        note(format!("show {name}"), !policy.env().redacts(name));
+    }
+    for value in ["qa", "dev", "prod"] {
+        let values = policy.env().values().values().next();
+        note(format!("value {value}"), values.is_none_or(|list| list.admits(|it| it == value).is_ok()));
+    }
+    for (key, limit) in policy.limits().rows() {
+        for bound in [1, 5, 5000, 1_000_000, u64::MAX] {
+            note(format!("{key} {bound}"), limit.value.admits(&bound));
+        }
+    }
+    let sandbox = policy.sandbox();
+    for tree in ["out", "out/x", "out/x/1", "dist", "dist/y/z"].map(Path::new) {
+        note(format!("output {tree:?}"), sandbox.outputs().iter().any(|it| tree.starts_with(&it.value)));
+        note(format!("change {tree:?}"), !sandbox.protect().iter().any(|it| tree.starts_with(&it.value)));
+    }
+    for path in ["/nowhere/a", "/nowhere/a/b", "/nowhere/a/c"].map(Path::new) {
+        note(format!("read {path:?}"), sandbox.read().iter().any(|it| path.starts_with(&it.value)));
+        note(format!("write {path:?}"), sandbox.write().iter().any(|it| path.starts_with(&it.value)));
+    }
+    let words = [
+        ("owner", policy.dirs().owner().value as usize),
+        ("headed", usize::from(policy.run().headed().value)),
+        ("update", usize::from(policy.run().update_snapshots().value)),
+        ("mode", sandbox.mode().value as usize),
+        ("project", sandbox.project().value as usize),
+        ("network", sandbox.network().value as usize),
+        ("sockets", sandbox.unix_sockets().value as usize),
+    ];
+    for (word, openness) in words {
+        for step in 1..=openness {
+            note(format!("{word} {step}"), true);
+        }
+    }
+    allowed
+}
+
+#[test]
+fn another_layer_never_allows_more_and_the_order_of_limits_never_matters() {
+    let mut dice = Dice(0x5eed);
+    let mut narrowed = 0;
+    for _ in 0..300 {
+        let grant = layer(&random_policy(&mut dice), Role::Grant);
+        let limits: Vec<_> = (0..3).map(|_| layer(&random_policy(&mut dice), Role::Limit)).collect();
+        let mut layers = vec![grant.clone()];
+        let mut before = allowed(&compiled(&layers));
+        for limit in &limits {
+            layers.push(limit.clone());
+            let after = allowed(&compiled(&layers));
+            for label in &after {
+                assert!(before.contains(label), "{label} came with\n{:?}", limit.settings);
+            }
+            narrowed += usize::from(after.len() < before.len());
+            before = after;
+        }
+        let hash = compiled(&layers).hash();
+        for turn in [[2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+            let turned: Vec<_> =
+                std::iter::once(grant.clone()).chain(turn.map(|index| limits[index].clone())).collect();
+            let turned = compiled(&turned);
+            assert_eq!(allowed(&turned), before);
+            assert_eq!(turned.hash(), hash);
+        }
+    }
+    assert!(narrowed > 500, "the layers of this test do narrow: {narrowed}");
+}
+
+#[test]
+fn absent_key_has_its_default_only_in_the_granting_layer() {
+    let text = "[limits]\nworkers = 2\n";
+    let granting = compiled(&[layer(text, Role::Grant), layer("version = 1\n", Role::Limit)]);
+    assert_eq!(granting.limits().run_seconds().origin, Origin::Builtin);
+    assert_eq!(granting.dirs().allow().lists().count(), 1);
+    assert!(granting.tools().admits(ToolName::RunTests).is_ok());
+    assert!(granting.tools().admits(ToolName::ListTests).is_err());
+}
+
+#[test]
+fn limit_can_not_be_lifted_by_a_larger_one() {
+    let layers = [
+        layer("[limits]\nworkers = 2\n", Role::Grant),
+        layer("[limits]\nworkers = \"unlimited\"\nretries = 1\n", Role::Limit),
+    ];
+    let policy = compiled(&layers);
+    assert_eq!(policy.limits().workers().value.bound(), Some(2));
+    assert_eq!(policy.limits().retries().value.bound(), Some(1));
+    assert_eq!(policy.limits().retries().origin.to_string(), "/p.toml:3:11");
+}
+
+#[test]
+fn every_key_is_in_the_laws() {
+    let keys = random_keys(&mut Dice(1));
+    for (table, table_keys) in tables() {
+        for key in table_keys {
+            let start = format!("{table}.{} = ", key.name);
+            assert!(keys.iter().any(|key| key.starts_with(&start)), "{start}");
+        }
+    }
+}
