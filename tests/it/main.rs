@@ -1,6 +1,8 @@
-//! Black-box tests, one suite for each thing they protect.
+//! Black-box tests: the real binary, driven from outside. Suites are named for what they protect.
 
 // `cfg(test)` always holds here; it tells clippy that also the functions beside the tests may unwrap.
+#[cfg(test)]
+mod confined;
 #[cfg(test)]
 mod policy_diagnostics;
 #[cfg(test)]
@@ -9,3 +11,5 @@ mod policy_sources;
 mod policy_world;
 #[cfg(test)]
 mod reports;
+#[cfg(test)]
+mod sandbox_files;
