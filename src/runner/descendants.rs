@@ -109,7 +109,10 @@ impl Family {
             }
             for process in living {
                 // Refused (a setuid program outside the sandbox) or gone: the next round sees which.
-                if kill(process).is_ok() && !process.is_dead && process.pid != self.program.as_raw_nonzero().get() {
+                if kill(process).is_ok()
+                    && !process.is_dead
+                    && process.pid != self.program.as_raw_nonzero().get()
+                {
                     killed.insert(process);
                 }
             }

@@ -34,7 +34,8 @@ impl Orders {
     pub fn first(&mut self) -> io::Result<Order> {
         loop {
             if let Some(line) = self.next_line() {
-                return serde_json::from_slice(&line).map_err(|error| malformed(&format!("makes no sense: {error}")));
+                return serde_json::from_slice(&line)
+                    .map_err(|error| malformed(&format!("makes no sense: {error}")));
             }
             if self.unread.len() > LINE_BYTES {
                 return Err(malformed("is too long"));

@@ -155,7 +155,9 @@ impl Supervisor {
                 (Phase::Running, true) => return Ok(StopMethod::None),
                 (Phase::Interrupted { .. }, true) => return Ok(StopMethod::Interrupt),
                 (Phase::Running, false) if has_passed(self.deadline) => self.stop(StopReason::TimedOut),
-                (Phase::Interrupted { until, .. }, false) if has_passed(until) => return Ok(StopMethod::Kill),
+                (Phase::Interrupted { until, .. }, false) if has_passed(until) => {
+                    return Ok(StopMethod::Kill);
+                }
                 (Phase::Running | Phase::Interrupted { .. }, false) => {}
             }
         }
@@ -237,7 +239,9 @@ impl Supervisor {
             }
             Ok(Some(ConfineReport::Refused(refusal))) => self.verdict = Verdict::Refused(refusal),
             Err(error) => {
-                self.verdict = Verdict::Refused(broken(format!("the report of the confinement makes no sense: {error}")));
+                self.verdict = Verdict::Refused(broken(format!(
+                    "the report of the confinement makes no sense: {error}"
+                )));
                 self.stop(StopReason::Ordered);
             }
         }
@@ -265,9 +269,10 @@ impl Supervisor {
         };
         match (self.verdict, reason) {
             (Verdict::Refused(refusal), _) => Event::Refused(refusal),
-            (Verdict::Awaited, StopReason::Exited) => {
-                Event::Refused(broken(format!("the confinement ended before it reported: {}", stderr.text.trim_end())))
-            }
+            (Verdict::Awaited, StopReason::Exited) => Event::Refused(broken(format!(
+                "the confinement ended before it reported: {}",
+                stderr.text.trim_end()
+            ))),
             (Verdict::Awaited | Verdict::Enforced, _) => Event::Stopped(Stopped {
                 exit_code: status.and_then(rustix::process::WaitStatus::exit_status),
                 signal: status.and_then(rustix::process::WaitStatus::terminating_signal),

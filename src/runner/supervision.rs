@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox::Enforcement;
 use crate::sandbox::Plan;
 use crate::sandbox::confine::Refusal;
 use crate::sandbox::invocation::Invocation;
-use crate::sandbox::Enforcement;
 
 /// The line that orders the end of a run.
 pub const STOP: &str = "stop";

@@ -61,7 +61,9 @@ mod tests {
         ];
         for (name, bound, pieces, text, total_bytes) in rows {
             let mut tail = OutputTail::new(bound);
-            pieces.iter().for_each(|piece| tail.feed(piece.as_bytes()));
+            for piece in pieces {
+                tail.feed(piece.as_bytes());
+            }
             assert_eq!(tail.finish(), Tail { text: text.to_owned(), total_bytes }, "{name}");
         }
     }

@@ -144,8 +144,9 @@ fn run() -> io::Result<ExitCode> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut order = Vec::new();
     io::stdin().lock().take(ORDER_BYTES).read_to_end(&mut order)?;
-    let order: ConfineOrder = serde_json::from_slice(&order)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("the order makes no sense: {error}")))?;
+    let order: ConfineOrder = serde_json::from_slice(&order).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("the order makes no sense: {error}"))
+    })?;
     let nothing = rustix::fs::openat(CWD, "/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
     drop(nothing);
@@ -188,14 +189,20 @@ fn apply(plan: &Plan) -> Result<Enforcement, ConfineError> {
         Ok(restriction) => (restriction.abi, restriction.unusable),
         Err(error @ LandlockError::Project(_)) => return Err(ConfineError::Project(error)),
         Err(error @ LandlockError::Rules(_)) => {
-            complain(&format!("{error}: {}", std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)));
+            complain(&format!(
+                "{error}: {}",
+                std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
+            ));
             (None, Vec::new())
         }
     };
     let filter = match seccomp::install(plan) {
         Ok(()) => SocketFilter::Installed,
         Err(error) => {
-            complain(&format!("{error}: {}", std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)));
+            complain(&format!(
+                "{error}: {}",
+                std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
+            ));
             SocketFilter::Missing
         }
     };
@@ -213,8 +220,12 @@ fn execute(invocation: &Invocation) -> ExitCode {
         complain(&format!("the signal mask can't be emptied: {error}"));
         return ExitCode::from(NOT_EXECUTABLE);
     }
-    #[expect(clippy::disallowed_methods, reason = "this helper is what the runner spawns; here it becomes the program")]
-    let error = Command::new(&invocation.program).args(&invocation.argv).env_clear().envs(&invocation.env).exec();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this helper is what the runner spawns; here it becomes the program"
+    )]
+    let error =
+        Command::new(&invocation.program).args(&invocation.argv).env_clear().envs(&invocation.env).exec();
     complain(&format!("`{}` can't be executed: {error}", invocation.program.display()));
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE })
 }

@@ -9,8 +9,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 use crate::policy::confinement::{Network, UnixSockets};
@@ -64,7 +64,8 @@ pub fn restrict(plan: &Plan) -> Result<Restriction, LandlockError> {
     }
     let status = rules.restrict_self()?;
     let abi = match (status.ruleset, status.landlock) {
-        (RulesetStatus::NotEnforced, _) | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
         (
             RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced,
             LandlockStatus::Available { effective_abi, .. },
@@ -90,7 +91,8 @@ fn rights(access: Access, unix_sockets: UnixSockets) -> BitFlags<AccessFs> {
 
 /// Says which rights a place can have: the kernel refuses those of directories for anything else.
 fn applicable(place: &impl AsFd) -> BitFlags<AccessFs> {
-    let is_directory = rustix::fs::fstat(place)
-        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory);
+    let is_directory = rustix::fs::fstat(place).is_ok_and(|stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory
+    });
     if is_directory { AccessFs::from_all(NEWEST) } else { AccessFs::from_file(NEWEST) }
 }

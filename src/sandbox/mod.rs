@@ -167,14 +167,24 @@ pub struct Enforcement {
 
 impl Enforcement {
     /// Judges what holds of `plan`, given the Landlock ABI in use and the fate of the socket filter.
-    pub fn judge(plan: &Plan, landlock_abi: Option<u32>, filter: SocketFilter, unusable: Vec<PathBuf>) -> Self {
+    pub fn judge(
+        plan: &Plan,
+        landlock_abi: Option<u32>,
+        filter: SocketFilter,
+        unusable: Vec<PathBuf>,
+    ) -> Self {
         let asked = plan.asks();
         let enforced: Vec<_> = asked
             .iter()
-            .flat_map(|&feature| enforcers(feature, landlock_abi, filter).into_iter().map(move |by| (feature, by)))
+            .flat_map(|&feature| {
+                enforcers(feature, landlock_abi, filter).into_iter().map(move |by| (feature, by))
+            })
             .collect();
-        let missing: Vec<_> =
-            asked.iter().copied().filter(|asked| enforced.iter().all(|(feature, _)| feature != asked)).collect();
+        let missing: Vec<_> = asked
+            .iter()
+            .copied()
+            .filter(|asked| enforced.iter().all(|(feature, _)| feature != asked))
+            .collect();
         let level = match (enforced.is_empty(), missing.is_empty()) {
             (true, _) => Level::Absent,
             (false, false) => Level::Partial,
@@ -210,6 +220,8 @@ fn enforcers(feature: Feature, landlock_abi: Option<u32>, filter: SocketFilter) 
 mod tests {
     use super::*;
 
+    type Row<'a> = (&'a str, &'a Plan, Option<u32>, SocketFilter, Level, &'a [Feature]);
+
     fn plan() -> Plan {
         Plan {
             mode: SandboxMode::Require,
@@ -233,7 +245,7 @@ mod tests {
         let writable = Plan { project: ProjectAccess::ReadWrite, ..plan() };
         let off = Plan { mode: SandboxMode::Off, ..plan() };
         let (yes, no) = (SocketFilter::Installed, SocketFilter::Missing);
-        let rows: [(&str, &Plan, Option<u32>, SocketFilter, Level, &[Feature]); 12] = [
+        let rows: [Row<'_>; 12] = [
             ("all layers", &strict, Some(7), yes, Level::Full, &[]),
             ("all layers, network open", &open, Some(6), yes, Level::Full, &[]),
             ("no signal scope before ABI 6", &open, Some(5), yes, Level::Partial, &[Signals]),
@@ -244,7 +256,14 @@ mod tests {
             ("nothing", &strict, None, no, Level::Absent, &[Files, Signals, Unix, Tcp, Udp]),
             ("no seccomp needed", &sockets_free, Some(6), no, Level::Full, &[]),
             ("protect needs mounts", &writable, Some(10), yes, Level::Partial, &[Protect]),
-            ("nothing to protect", &Plan { protect: vec![], ..writable.clone() }, Some(6), yes, Level::Full, &[]),
+            (
+                "nothing to protect",
+                &Plan { protect: vec![], ..writable.clone() },
+                Some(6),
+                yes,
+                Level::Full,
+                &[],
+            ),
             ("off asks nothing", &off, Some(10), yes, Level::Absent, &[]),
         ];
         for (name, plan, abi, filter, level, missing) in rows {

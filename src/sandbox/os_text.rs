@@ -16,7 +16,9 @@ enum OsText {
 
 impl From<&OsStr> for OsText {
     fn from(value: &OsStr) -> Self {
-        value.to_str().map_or_else(|| Self::Bytes(value.as_bytes().to_vec()), |text| Self::Text(text.to_owned()))
+        value
+            .to_str()
+            .map_or_else(|| Self::Bytes(value.as_bytes().to_vec()), |text| Self::Text(text.to_owned()))
     }
 }
 
@@ -72,7 +74,9 @@ pub mod list {
     /// # Errors
     ///
     /// Anything but an array of strings or arrays of bytes.
-    pub fn deserialize<'de, T: From<OsString>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    pub fn deserialize<'de, T: From<OsString>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
         let texts = Vec::<OsText>::deserialize(deserializer)?;
         Ok(texts.into_iter().map(|text| T::from(text.into())).collect())
     }
@@ -93,7 +97,9 @@ pub mod pairs {
         values: &BTreeMap<OsString, OsString>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let texts = values.iter().map(|(name, value)| (OsText::from(name.as_os_str()), OsText::from(value.as_os_str())));
+        let texts = values
+            .iter()
+            .map(|(name, value)| (OsText::from(name.as_os_str()), OsText::from(value.as_os_str())));
         serializer.collect_seq(texts)
     }
 
@@ -102,7 +108,9 @@ pub mod pairs {
     /// # Errors
     ///
     /// Anything but an array of pairs.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<OsString, OsString>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<OsString, OsString>, D::Error> {
         let texts = Vec::<(OsText, OsText)>::deserialize(deserializer)?;
         Ok(texts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }

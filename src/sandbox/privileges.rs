@@ -44,7 +44,9 @@ pub fn drop_capabilities() -> io::Result<()> {
     // Without CAP_SETPCAP the bounding set can't shrink; no_new_privs then keeps `execve` from granting any of it.
     if held.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..u64::BITS {
-            match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
+            match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(
+                1 << number,
+            )) {
                 Ok(()) => {}
                 Err(Errno::INVAL) => break, // past the last capability that this kernel knows
                 Err(error) => return Err(error),

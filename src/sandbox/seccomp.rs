@@ -98,9 +98,10 @@ fn socket_rules(plan: &Plan) -> Result<Vec<SeccompRule>, BackendError> {
                 for unusual in UNUSUAL_TYPES {
                     rules.push(SeccompRule::new(vec![is(DOMAIN, family)?, has_type(unusual)?])?);
                 }
-                for (usual, protocols) in
-                    [(libc::SOCK_STREAM, STREAM_PROTOCOLS.as_slice()), (libc::SOCK_DGRAM, &DATAGRAM_PROTOCOLS)]
-                {
+                for (usual, protocols) in [
+                    (libc::SOCK_STREAM, STREAM_PROTOCOLS.as_slice()),
+                    (libc::SOCK_DGRAM, &DATAGRAM_PROTOCOLS),
+                ] {
                     let mut conditions = vec![is(DOMAIN, family)?, has_type(usual)?];
                     conditions.extend(is_none_of(PROTOCOL, protocols)?);
                     rules.push(SeccompRule::new(conditions)?);
@@ -116,7 +117,10 @@ fn socket_rules(plan: &Plan) -> Result<Vec<SeccompRule>, BackendError> {
 /// socket can be turned on any path afterwards, with `sendto(2)` or a second `connect(2)`; the journal's, for one. The
 /// kernel makes a datagram socket of `SOCK_RAW` as well.
 fn socketpair_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    [libc::SOCK_DGRAM, libc::SOCK_RAW].into_iter().map(|kind| SeccompRule::new(vec![has_type(kind)?])).collect()
+    [libc::SOCK_DGRAM, libc::SOCK_RAW]
+        .into_iter()
+        .map(|kind| SeccompRule::new(vec![has_type(kind)?]))
+        .collect()
 }
 
 fn is(argument: u8, value: libc::c_int) -> Result<SeccompCondition, BackendError> {
@@ -132,7 +136,11 @@ fn is_none_of(argument: u8, values: &[libc::c_int]) -> Result<Vec<SeccompConditi
 }
 
 /// Compares the low half of a register, which is all that the kernel reads of an `int`.
-fn compare(argument: u8, operator: SeccompCmpOp, value: libc::c_int) -> Result<SeccompCondition, BackendError> {
+fn compare(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: libc::c_int,
+) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, u64::from(value.cast_unsigned()))
 }
 

@@ -5,7 +5,11 @@
 
 #![expect(clippy::print_stdout, clippy::exit, reason = "the answer of this program is its output")]
 #![expect(clippy::disallowed_methods, reason = "this program does what the product must not")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a wrong call of this program fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a wrong call of this program fails its test"
+)]
 #![expect(clippy::panic, reason = "a wrong call of this program fails its test")]
 
 mod files;

@@ -11,12 +11,17 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
     let done = match act {
         "read" => fs::read(path).map(drop),
         "list" => fs::read_dir(path).map(drop),
-        "write" => OpenOptions::new().write(true).create(true).truncate(false).open(path).and_then(|mut file| {
-            file.write_all(b"written")
-        }),
+        "write" => OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .and_then(|mut file| file.write_all(b"written")),
         "truncate" => nix::unistd::truncate(path, 0).map_err(io::Error::from),
         "hardlink" => fs::hard_link(path, other),
-        "read-through-symlink" => std::os::unix::fs::symlink(path, other).and_then(|()| fs::read(other)).map(drop),
+        "read-through-symlink" => {
+            std::os::unix::fs::symlink(path, other).and_then(|()| fs::read(other)).map(drop)
+        }
         "rename" => fs::rename(path, other),
         "unlink" => fs::remove_file(path),
         "mkdir" => fs::create_dir(path),

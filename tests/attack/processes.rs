@@ -34,7 +34,7 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
         "no-landlock" => Err(without(&LANDLOCK, arguments)),
         "no-seccomp" => Err(without(&[nix::libc::SYS_seccomp], arguments)),
         "sleep" => Ok(sleep()),
-        "flood" => flood(argument.parse().unwrap()),
+        "flood" => flood(argument.parse().unwrap(), arguments[1]),
         "leave-daemon" => spawn("daemon-parent", arguments, Stdio::null()).and_then(|mut child| {
             child.wait()?;
             Ok(String::new())
@@ -61,7 +61,12 @@ fn pid(text: &str) -> Pid {
 
 /// Starts this program again; the arguments go with it, so that all of a family bear the mark of their test.
 fn spawn(act: &str, arguments: &[&str], output: Stdio) -> io::Result<std::process::Child> {
-    Command::new(std::env::current_exe()?).arg(act).args(arguments).stdin(Stdio::null()).stdout(output).spawn()
+    Command::new(std::env::current_exe()?)
+        .arg(act)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .spawn()
 }
 
 fn signal_own_child() -> io::Result<String> {
@@ -112,13 +117,17 @@ fn stubborn_family(arguments: &[&str]) -> io::Result<String> {
     Ok(sleep())
 }
 
-fn flood(bytes: usize) -> io::Result<String> {
+/// Writes that much, then a file, and stays.
+fn flood(bytes: usize, file: &str) -> io::Result<String> {
     let block = [b'x'; 8192];
     let mut stdout = io::stdout().lock();
     for _ in 0..bytes / block.len() {
         stdout.write_all(&block)?;
     }
-    Ok("\nend".to_owned())
+    stdout.write_all(b"the end")?;
+    stdout.flush()?;
+    fs::write(file, "done")?;
+    Ok(sleep())
 }
 
 /// Becomes another program for which some system calls do not exist.

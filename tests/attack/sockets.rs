@@ -7,8 +7,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 
 use rustix::net::{
-    AddressFamily, Protocol, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto, listen, sendto, socket,
-    socketpair,
+    AddressFamily, Protocol, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto, listen,
+    sendto, socket, socketpair,
 };
 
 const FAST_OPEN: SendFlags = SendFlags::from_bits_retain(0x2000_0000);
@@ -25,9 +25,13 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
         "tcp-fast-open" => make(AddressFamily::INET, SocketType::STREAM, None)
             .and_then(|socket| Ok(sendto(&socket, b"hello", FAST_OPEN, &port())?))
             .map(drop),
-        "mptcp-connect" => make(AddressFamily::INET, SocketType::STREAM, Some(Protocol::from_raw(raw(MPTCP))))
-            .and_then(|socket| Ok(connect(&socket, &port())?)),
-        "udp-send" => UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"hello", port())).map(drop),
+        "mptcp-connect" => {
+            make(AddressFamily::INET, SocketType::STREAM, Some(Protocol::from_raw(raw(MPTCP))))
+                .and_then(|socket| Ok(connect(&socket, &port())?))
+        }
+        "udp-send" => {
+            UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"hello", port())).map(drop)
+        }
         "raw" => make(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).map(drop),
         "packet" => make(AddressFamily::PACKET, SocketType::RAW, None).map(drop),
         "old-packet" => make(AddressFamily::INET, SocketType::from_raw(10), None).map(drop),
@@ -36,10 +40,12 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
         }
         "netlink" => make(AddressFamily::NETLINK, SocketType::RAW, None).map(drop),
         "unix-stream" => UnixStream::connect(argument).map(drop),
-        "unix-abstract" => {
-            SocketAddr::from_abstract_name(argument).and_then(|name| UnixStream::connect_addr(&name)).map(drop)
+        "unix-abstract" => SocketAddr::from_abstract_name(argument)
+            .and_then(|name| UnixStream::connect_addr(&name))
+            .map(drop),
+        "unix-datagram" => {
+            UnixDatagram::unbound().and_then(|socket| socket.send_to(b"hello", argument)).map(drop)
         }
-        "unix-datagram" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"hello", argument)).map(drop),
         "unix-pair" => pair(SocketType::STREAM).map(drop),
         "unix-pair-seqpacket" => pair(SocketType::SEQPACKET).map(drop),
         "unix-pair-datagram" => turned_pair(SocketType::DGRAM, argument),
@@ -54,7 +60,11 @@ fn raw(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-fn make(family: AddressFamily, kind: SocketType, protocol: Option<Protocol>) -> io::Result<rustix::fd::OwnedFd> {
+fn make(
+    family: AddressFamily,
+    kind: SocketType,
+    protocol: Option<Protocol>,
+) -> io::Result<rustix::fd::OwnedFd> {
     Ok(socket(family, kind, protocol)?)
 }
 

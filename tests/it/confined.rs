@@ -4,7 +4,12 @@
 //! as root and as an ordinary user if it can, else as the one user there is.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary and look at the world from outside")]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a world that can't be made fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a world that can't be made fails its test"
+)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -46,7 +51,11 @@ pub(crate) fn users() -> Vec<User> {
 pub(crate) fn attack() -> PathBuf {
     let tests = fs::canonicalize(std::env::current_exe().unwrap()).unwrap();
     let attack = tests.parent().unwrap().parent().unwrap().join("examples/attack");
-    assert!(attack.is_file(), "`cargo test` builds {}, `cargo test --test it` does not: `cargo build --example attack`", attack.display());
+    assert!(
+        attack.is_file(),
+        "`cargo test` builds {}, `cargo test --test it` does not: `cargo build --example attack`",
+        attack.display()
+    );
     attack
 }
 
@@ -125,25 +134,17 @@ impl World {
 
     /// Does one act under a plan.
     pub(crate) fn act(&self, plan: &Plan, act: &[&str]) -> Outcome {
-        self.run(self.command(WARDEN.as_ref()).arg("confine"), plan, Some(invocation(act)))
+        confine(self.command(WARDEN.as_ref()).arg("confine"), plan, Some(invocation(act)))
     }
 
     /// Does one act under a plan on a system that lacks something: `no-landlock`, `no-seccomp`.
     pub(crate) fn act_on(&self, lack: &str, plan: &Plan, act: &[&str]) -> Outcome {
-        self.run(self.command(&attack()).args([lack, WARDEN, "confine"]), plan, Some(invocation(act)))
+        confine(self.command(&attack()).args([lack, WARDEN, "confine"]), plan, Some(invocation(act)))
     }
 
     /// Asks what holds under a plan, and runs nothing.
     pub(crate) fn probe(&self, plan: &Plan) -> Outcome {
-        self.run(self.command(WARDEN.as_ref()).arg("confine"), plan, None)
-    }
-
-    /// Gives the helper its order, and reads what comes.
-    pub(crate) fn run(&self, command: &mut Command, plan: &Plan, invocation: Option<Invocation>) -> Outcome {
-        let order = ConfineOrder { plan: plan.clone(), invocation };
-        let (line, rest, errors, code) = feed(command, &serde_json::to_vec(&order).unwrap());
-        let report = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no report in `{line}`: {errors}"));
-        Outcome { report, output: rest.trim_end().to_owned(), errors, code }
+        confine(self.command(WARDEN.as_ref()).arg("confine"), plan, None)
     }
 
     /// Proves a denial: the act comes to `expected` under the plan, and to `control` without protection.
@@ -159,6 +160,14 @@ impl World {
         let inside = self.act(plan, act);
         assert_eq!(inside.output, "ok", "{act:?} inside, as {:?}: {}", self.user, inside.errors);
     }
+}
+
+/// Gives the helper its order, and reads what comes.
+pub(crate) fn confine(command: &mut Command, plan: &Plan, invocation: Option<Invocation>) -> Outcome {
+    let order = ConfineOrder { plan: plan.clone(), invocation };
+    let (line, rest, errors, code) = feed(command, &serde_json::to_vec(&order).unwrap());
+    let report = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no report in `{line}`: {errors}"));
+    Outcome { report, output: rest.trim_end().to_owned(), errors, code }
 }
 
 /// What came of one run of the helper.

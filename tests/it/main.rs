@@ -13,3 +13,11 @@ mod policy_world;
 mod reports;
 #[cfg(test)]
 mod sandbox_files;
+#[cfg(test)]
+mod sandbox_network;
+#[cfg(test)]
+mod sandbox_processes;
+#[cfg(test)]
+mod supervised;
+#[cfg(test)]
+mod supervision;

@@ -1,7 +1,5 @@
 //! What protects files outside the scopes of a run, and those in its project.
 
-#![expect(clippy::disallowed_methods, reason = "tests look at the world from outside")]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -9,7 +7,7 @@ use std::path::PathBuf;
 use playwright_warden::policy::confinement::{Network, ProjectAccess, SandboxMode, UnixSockets};
 use playwright_warden::sandbox::{Enforcer, Feature, Level, Plan};
 
-use crate::confined::{WARDEN, World, attack, feed, users};
+use crate::confined::{WARDEN, World, attack, confine, feed, invocation, users};
 
 #[test]
 fn files_outside_the_scopes_are_out_of_reach() {
@@ -136,8 +134,11 @@ fn a_scope_that_became_a_symlink_opens_nothing() {
         let world = World::new(user);
         symlink(world.path("outside"), world.path("swapped")).unwrap();
         let swapped = world.path("swapped");
-        let plan =
-            Plan { read: [world.plan().read, vec![swapped.clone()]].concat(), write: vec![swapped.clone()], ..world.plan() };
+        let plan = Plan {
+            read: [world.plan().read, vec![swapped.clone()]].concat(),
+            write: vec![swapped.clone()],
+            ..world.plan()
+        };
         world.assert_denied(&plan, &["read", &world.text("outside/secret")], "EACCES", "ok");
         assert_eq!(world.probe(&plan).enforcement().unusable, [swapped.clone(), swapped]);
     }
@@ -166,8 +167,7 @@ fn an_inherited_descriptor_is_closed() {
         let (control, ..) = feed(&mut shell(attack().to_str().unwrap(), &act), b"");
         assert_eq!(control, "ok", "as {user:?}: the control");
         for plan in [world.plan(), world.off()] {
-            let invocation = crate::confined::invocation(&act);
-            let inside = world.run(&mut shell(WARDEN, &["confine"]), &plan, Some(invocation));
+            let inside = confine(&mut shell(WARDEN, &["confine"]), &plan, Some(invocation(&act)));
             assert_eq!(inside.output, "ENOENT", "{:?} as {user:?}", plan.mode);
         }
     }
@@ -229,7 +229,10 @@ fn protected_names_in_a_writable_project_are_told_as_missing() {
         let found = world.probe(&plan);
         assert_eq!(found.code, Some(1));
         let refusal = found.refusal();
-        assert_eq!((refusal.missing.as_slice(), refusal.keys), ([Feature::Protect].as_slice(), vec!["sandbox.protect".to_owned()]));
+        assert_eq!(
+            (refusal.missing.as_slice(), refusal.keys),
+            ([Feature::Protect].as_slice(), vec!["sandbox.protect".to_owned()])
+        );
         assert!(refusal.hint.contains("sandbox.project"), "{}", refusal.hint);
 
         let best_effort = Plan { mode: SandboxMode::BestEffort, ..plan };
@@ -254,9 +257,9 @@ fn an_order_that_makes_no_sense_runs_nothing() {
 fn a_program_that_is_not_there_is_told() {
     for user in users() {
         let world = World::new(user);
-        let mut missing = crate::confined::invocation(&[]);
+        let mut missing = invocation(&[]);
         missing.program = "/usr/bin/no-such-program".into();
-        let found = world.run(world.command(WARDEN.as_ref()).arg("confine"), &world.plan(), Some(missing));
+        let found = confine(world.command(WARDEN.as_ref()).arg("confine"), &world.plan(), Some(missing));
         assert_eq!(found.code, Some(127));
         assert!(found.errors.contains("`/usr/bin/no-such-program` can't be executed"), "{}", found.errors);
     }

@@ -1,0 +1,132 @@
+//! The helper `supervise`, driven in a world: orders in, events out, and a look at what is left in the process table.
+
+#![expect(clippy::disallowed_methods, reason = "tests start the binary and look at the world from outside")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that can't be driven fails its test")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use playwright_warden::runner::supervision::{Event, Order, Stopped};
+use playwright_warden::sandbox::Plan;
+use playwright_warden::sandbox::invocation::Invocation;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::confined::{WARDEN, World, invocation};
+
+/// How long a test waits for what must come; far more than it takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A word that all processes of one test bear in their arguments.
+pub(crate) fn mark() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("mark-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The arguments of all living processes that bear a mark, without the program's name.
+pub(crate) fn alive(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap() {
+        let Ok(line) = fs::read(entry.unwrap().path().join("cmdline")) else { continue };
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let words: Vec<&str> = line.split_terminator('\0').collect();
+        if words.contains(&mark) {
+            found.push((*words.get(1).unwrap()).to_owned());
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Waits until the acts of the living processes with that mark are these.
+pub(crate) fn await_alive(mark: &str, acts: &[&str]) {
+    await_that(&format!("{acts:?} are alive"), || alive(mark) == acts);
+}
+
+/// Waits until something holds.
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let give_up = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < give_up, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// An order for one act of the program of attacks: no time limit that matters, a short grace.
+pub(crate) fn order(plan: &Plan, act: &[&str]) -> Order {
+    order_for(plan, invocation(act))
+}
+
+pub(crate) fn order_for(plan: &Plan, invocation: Invocation) -> Order {
+    Order { plan: plan.clone(), invocation, timeout_ms: 600_000, grace_ms: 200, output_tail_bytes: 1000 }
+}
+
+/// A supervisor at work.
+pub(crate) struct Supervisor {
+    process: Child,
+    pub(crate) input: Option<ChildStdin>,
+    pub(crate) events: Option<BufReader<ChildStdout>>,
+}
+
+impl Supervisor {
+    pub(crate) fn start(world: &World, order: &Order) -> Self {
+        Self::start_by(world.command(WARDEN.as_ref()).arg("supervise"), order)
+    }
+
+    pub(crate) fn start_by(command: &mut Command, order: &Order) -> Self {
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut input = process.stdin.take().unwrap();
+        let events = process.stdout.take().map(BufReader::new);
+        writeln!(input, "{}", serde_json::to_string(order).unwrap()).unwrap();
+        Self { process, input: Some(input), events }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.process.id().cast_signed()).unwrap(), signal).unwrap();
+    }
+
+    pub(crate) fn say(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Reads the next event; nothing at the end.
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        let mut line = String::new();
+        self.events.as_mut().unwrap().read_line(&mut line).unwrap();
+        (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap_or_else(|_| panic!("no event: {line}")))
+    }
+
+    /// Reads all events to the end, and waits for the supervisor's own.
+    pub(crate) fn finish(mut self) -> (Vec<Event>, Option<i32>) {
+        let mut events = Vec::new();
+        while let Some(event) = self.next() {
+            events.push(event);
+        }
+        (events, self.process.wait().unwrap().code())
+    }
+
+    /// Waits until the run is over.
+    pub(crate) fn stopped(self) -> Stopped {
+        let (mut events, code) = self.finish();
+        assert_eq!(code, Some(0), "{events:?}");
+        match events.pop() {
+            Some(Event::Stopped(stopped)) => stopped,
+            Some(last @ (Event::Started { .. } | Event::Enforced { .. } | Event::Refused(_))) => {
+                panic!("the last event is {last:?}")
+            }
+            None => panic!("there was no event"),
+        }
+    }
+
+    /// Waits until the supervisor itself has ended.
+    pub(crate) fn wait(mut self) {
+        self.process.wait().unwrap();
+    }
+}
