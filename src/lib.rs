@@ -20,6 +20,9 @@ pub mod policy;
 /// Layer 2: who asked for what, and what was decided.
 pub mod audit;
 
+/// Layer 3: the only maker of grants.
+pub mod gate;
+
 /// Layer 4: node and Playwright, found, never downloaded.
 pub mod install;
 /// Layer 4: the run's own directory.
@@ -33,3 +36,9 @@ pub mod report;
 
 /// Layer 7: the one place that spawns.
 pub mod runner;
+
+/// Layer 9: the MCP surface.
+pub mod server;
+
+/// Layer 10: the command line's jobs besides serving.
+pub mod cli;

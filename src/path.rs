@@ -247,6 +247,7 @@ impl EntryKind {
 pub struct CandidateDir {
     found: Result<DirHandle, PathError>,
     path: PathBuf,
+    asked: String,
 }
 
 impl CandidateDir {
@@ -258,11 +259,24 @@ impl CandidateDir {
         if asked.is_empty() || asked.contains('\0') {
             return Err(PathError::Malformed(asked.replace('\0', "\\0")));
         }
-        let asked = Path::new(asked);
-        match DirHandle::open_at(launch.as_fd(), asked) {
-            Ok(handle) => Ok(Self { path: handle.path.clone(), found: Ok(handle) }),
-            Err(error) => Ok(Self { path: nearest(launch, asked), found: Err(error) }),
-        }
+        let found = DirHandle::open_at(launch.as_fd(), Path::new(asked));
+        let path = match &found {
+            Ok(handle) => handle.path.clone(),
+            Err(_) => nearest(launch, Path::new(asked)),
+        };
+        Ok(Self { found, path, asked: asked.to_owned() })
+    }
+
+    /// The directory as the caller wrote it; a refusal shows this, so that it tells nothing of what is there.
+    pub fn asked(&self) -> &str {
+        &self.asked
+    }
+
+    /// Whether the directory is the user's own or root's.
+    pub fn belongs_to_user_or_root(&self) -> bool {
+        let owner =
+            self.found.as_ref().ok().and_then(|handle| fstat(handle).ok()).map(|status| status.st_uid);
+        owner.is_some_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
     }
 
     /// The path that a decision is made on: canonical as far as it exists.

@@ -11,7 +11,10 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::path::{CandidateDir, DirHandle, PathError};
+use crate::{
+    path::{CandidateDir, DirHandle, PathError},
+    policy::tool::ToolName,
+};
 
 /// Why arguments were refused; the message is for the caller, who wrote them.
 #[derive(Debug, Error)]
@@ -24,6 +27,9 @@ pub enum ArgumentError {
         /// The nearest known name, or all of them.
         hint: String,
     },
+    /// A tool that policies may name and this version does not have.
+    #[error("this version has no tool `{0}`")]
+    NoSuchTool(ToolName),
     /// A value of the wrong type or out of its range.
     #[error("at `{at}`: {problem}")]
     Invalid {
@@ -44,7 +50,7 @@ impl ArgumentError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Unknown { hint, .. } => Some(hint),
-            Self::Invalid { .. } => None,
+            Self::Invalid { .. } | Self::NoSuchTool(_) => None,
         }
     }
 }

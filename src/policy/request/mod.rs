@@ -6,14 +6,14 @@
 pub mod arguments;
 pub mod failed_tests;
 pub mod run_tests;
-pub mod tool;
 
 use serde_json::{Map, Value};
 
 use crate::{
     path::DirHandle,
-    policy::request::{
-        arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests, tool::ToolName,
+    policy::{
+        request::{arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests},
+        tool::ToolName,
     },
 };
 
@@ -39,6 +39,13 @@ impl Request {
         match tool {
             ToolName::RunTests => Ok(Self::RunTests(Box::new(RunTests::parse(arguments, launch)?))),
             ToolName::GetFailedTests => Ok(Self::GetFailedTests(GetFailedTests::parse(arguments, launch)?)),
+            ToolName::ListTests
+            | ToolName::GetRunStatus
+            | ToolName::CancelRun
+            | ToolName::GetTestAttachment
+            | ToolName::GetTrace
+            | ToolName::GetPolicy
+            | ToolName::Screenshot => Err(ArgumentError::NoSuchTool(tool)),
         }
     }
 
