@@ -1,13 +1,191 @@
-//! Where a process starts: by its first argument it is a helper or the server.
+//! The program: from the argument list to one of its jobs.
+//!
+//! `playwright-warden` serves a client on stdio; `--check-policy` explains a policy; `supervise` and `confine` are this
+//! same program as the helpers of a run.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
-use playwright_warden::{runner, sandbox};
+use clap::{Parser, Subcommand, ValueEnum};
+use playwright_warden::{
+    audit::AuditLog,
+    cli::{
+        check_policy::{self, Format, Options, Warnings},
+        exit,
+    },
+    gate::Gate,
+    path::DirHandle,
+    policy::{
+        self, Verdict,
+        excerpt::Style,
+        limits::{Bytes, Limit},
+        source::{Inputs, LayerSource},
+    },
+    run_dir::StateDir,
+    runner::{
+        handle::Runner,
+        supervise,
+        tracker::{RunTracker, TrackerLimits},
+    },
+    sandbox::confine,
+    server::{self, Warden, answer::chain},
+};
+
+/// Runs a project's Playwright tests for an AI agent, under a policy and in a sandbox.
+///
+/// Without options it is an MCP server on standard input and output.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    helper: Option<Helper>,
+    /// The policy file; without it `PW_POLICY_FILE`, else `PW_ALLOWED_DIRS` and its like, else the defaults.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Where runs and caches are kept; default ~/.local/state/playwright-warden.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Explain the policy instead of serving: its layers, its faults, what it comes to, what this system enforces.
+    #[arg(long)]
+    check_policy: bool,
+    /// Also tell whether this call would be allowed, and why; `-` reads it from standard input.
+    #[arg(long, value_name = "JSON", requires = "check_policy")]
+    call: Option<String>,
+    /// How --check-policy writes.
+    #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy")]
+    format: FormatArgument,
+    /// Let warnings of --check-policy be an exit status of 3.
+    #[arg(long, requires = "check_policy")]
+    deny_warnings: bool,
+    /// Print the environment variables that no policy lets a call set.
+    #[arg(long)]
+    print_denylist: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArgument {
+    Human,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Helper {
+    /// Supervise one run; started by the server.
+    #[command(hide = true)]
+    Supervise,
+    /// Confine this process and become another program; started by `supervise`.
+    #[command(hide = true)]
+    Confine,
+}
 
 fn main() -> ExitCode {
-    match std::env::args_os().nth(1).as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some("supervise") => runner::supervise::main(),
-        Some("confine") => sandbox::confine::main(),
-        Some(_) | None => ExitCode::from(2),
+    let arguments = Arguments::parse();
+    match arguments.helper {
+        Some(Helper::Supervise) => return supervise::main(),
+        Some(Helper::Confine) => return confine::main(),
+        None => {}
     }
+    let outcome = if arguments.print_denylist {
+        check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
+    } else if arguments.check_policy {
+        check(&arguments)
+    } else {
+        serve(&arguments)
+    };
+    outcome.unwrap_or_else(|error| {
+        // Standard error may be closed; there is no other place for it.
+        drop(writeln!(io::stderr(), "playwright-warden: {}", chain(&*error)));
+        exit::input_output()
+    })
+}
+
+type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
+
+fn check(arguments: &Arguments) -> Outcome {
+    let options = Options {
+        call: arguments.call.clone(),
+        format: match arguments.format {
+            FormatArgument::Human => Format::Human,
+            FormatArgument::Json => Format::Json,
+        },
+        warnings: if arguments.deny_warnings { Warnings::Deny } else { Warnings::Tell },
+        style: style(),
+    };
+    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    Ok(check_policy::run(&options, &inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
+}
+
+fn style() -> Style {
+    if io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
+}
+
+fn serve(arguments: &Arguments) -> Outcome {
+    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    let loaded = policy::load(&inputs);
+    let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
+        io::stderr().write_all(loaded.render(style()).as_bytes())?;
+        writeln!(io::stderr(), "playwright-warden: this policy is not valid, so the server does not start")?;
+        return Ok(match loaded.verdict() {
+            Verdict::InputOutput => exit::input_output(),
+            Verdict::Valid | Verdict::ValidWithWarnings | Verdict::Invalid => exit::invalid(),
+        });
+    };
+    let home = inputs.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
+    let state = arguments.state_dir.clone().unwrap_or_else(|| home.join(".local/state/playwright-warden"));
+    let state = StateDir::open(&state)?;
+    state.sweep()?;
+    let limits = policy.limits();
+    let tracker = RunTracker::new(TrackerLimits {
+        active_runs: number(limits.active_runs().value),
+        kept_runs: number(limits.kept_runs().value),
+        kept_bytes: limits.kept_bytes().value.bound().map_or(u64::MAX, |Bytes(bytes)| bytes),
+    });
+    banner(&policy, &inputs.launch_dir, loaded.diagnostics.len())?;
+    let warden = Warden {
+        gate: Gate::new(policy, AuditLog::without_sinks()),
+        launch: DirHandle::open(&inputs.launch_dir)?,
+        environment: inputs.environment,
+        home,
+        state,
+        runner: Runner::of_this_program(),
+        tracker,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(server::serve(warden));
+    // A thread may still wait for standard input; the process ends without it.
+    runtime.shutdown_background();
+    served?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn number(limit: Limit<u64>) -> u64 {
+    limit.bound().unwrap_or(u64::MAX)
+}
+
+fn source(source: &LayerSource) -> String {
+    match source {
+        LayerSource::File { path, .. } => path.display().to_string(),
+        LayerSource::Environment => "environment".to_owned(),
+        LayerSource::Builtin => "defaults".to_owned(),
+    }
+}
+
+/// Tells the operator on standard error what holds.
+fn banner(policy: &policy::Policy, launch: &Path, warnings: usize) -> io::Result<()> {
+    let hash = policy.hash();
+    let layers: Vec<String> = policy.layers().iter().map(|layer| source(&layer.source)).collect();
+    let layers = layers.join(", ");
+    writeln!(
+        io::stderr(),
+        "playwright-warden {}: policy {} from {layers}, launched in {}, sandbox {}{}",
+        env!("CARGO_PKG_VERSION"),
+        hash.get(..15).unwrap_or(&hash),
+        launch.display(),
+        policy.sandbox().mode().value,
+        if warnings == 0 { String::new() } else { format!("; {warnings} warnings, see --check-policy") },
+    )
 }

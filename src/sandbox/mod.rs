@@ -14,7 +14,9 @@ pub mod descriptors;
 pub mod invocation;
 pub mod landlock;
 pub mod os_text;
+pub mod plan;
 pub mod privileges;
+pub mod refusal;
 pub mod scopes;
 pub mod seccomp;
 

@@ -1,0 +1,4 @@
+//! The command line's jobs besides serving.
+
+pub mod check_policy;
+pub mod exit;

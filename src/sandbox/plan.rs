@@ -1,0 +1,250 @@
+//! From terms to a plan: which places a run may read and write.
+//!
+//! In: the terms of an allowed run and where its things are. Out: a [`Plan`] of canonical paths. Nothing here comes
+//! from a variable that a client sets. Applying the plan is left to `confine`.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+use crate::{
+    install::Installation,
+    path::{DirHandle, EntryKind, ProjectDir, RelPath},
+    policy::{
+        confinement::{ProjectAccess, SandboxMode},
+        decision::RunTerms,
+        limits::{Bytes, Limit},
+        origin::Sourced,
+        request::run_tests::UpdateSnapshots,
+    },
+    run_dir::RunPaths,
+    sandbox::{Plan, ProcessLimits},
+};
+
+/// What every run may read: programs and their libraries, and the files that they can't start without.
+///
+/// Found by taking one after the other away; see docs/threat-model.md for what stays visible through it.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt/google",
+    "/opt/microsoft",
+    "/opt/hostedtoolcache",
+    "/ms-playwright",
+    "/nix/store",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/chromium",
+    "/etc/chromium.d",
+    "/etc/debian_version",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/pki/tls/certs",
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+    "/var/cache/fontconfig",
+    "/proc",
+    "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// Toolchains in a home, which web servers are started with; the parts that hold programs, not credentials.
+const TOOLCHAINS: &[&str] = &[
+    ".nvm/versions",
+    ".volta/bin",
+    ".volta/tools",
+    ".fnm",
+    ".local/share/fnm",
+    ".asdf",
+    ".local/share/mise",
+    ".bun/bin",
+    ".bun/install/global",
+    ".deno/bin",
+    ".local/share/pnpm",
+    ".pyenv",
+    ".rustup/toolchains",
+    ".cargo/bin",
+    ".sdkman/candidates",
+    ".local/bin",
+    BROWSERS,
+];
+
+/// Where Playwright keeps its browsers, beneath a home.
+pub const BROWSERS: &str = ".cache/ms-playwright";
+
+/// What every run may write besides its own places.
+const DEVICES: &[&str] = &["/dev/null"];
+
+/// The files of the directories above a project that Node, TypeScript and Playwright look at.
+const CONFIGURATION: &[&str] = &["package.json", "tsconfig", "jsconfig"];
+
+/// So many directories of a project are searched for snapshots.
+const DIRECTORIES_SEARCHED: usize = 5_000;
+
+/// Where the things of a run are.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'run> {
+    /// The granted project.
+    pub project: &'run ProjectDir,
+    /// What it is started with.
+    pub installation: &'run Installation,
+    /// The run's own directory.
+    pub run: &'run RunPaths,
+    /// Where Playwright keeps compiled sources of this project between confined runs.
+    pub transform_cache: &'run Path,
+    /// The user's home, from the user database.
+    pub home: &'run Path,
+}
+
+/// Why no plan can be made.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// A program that must be started lies where a run may not read.
+    #[error("`{}` lies outside what a run may read", .0.display())]
+    OutsideReadScope(PathBuf),
+}
+
+impl PlanError {
+    /// The policy key to change.
+    pub fn key(&self) -> &'static str {
+        "sandbox.read"
+    }
+}
+
+impl Plan {
+    /// Makes the plan of a run.
+    ///
+    /// # Errors
+    /// [`PlanError`] when Node or Playwright lie outside the read scope.
+    pub fn of(terms: &RunTerms, places: Places<'_>) -> Result<Self, PlanError> {
+        let sandbox = &terms.sandbox;
+        let home = |part: &&str| places.home.join(part);
+        let mut read = BTreeSet::new();
+        read.extend(SYSTEM.iter().filter_map(|path| canonical(Path::new(path))));
+        read.extend(TOOLCHAINS.iter().map(home).filter_map(|path| canonical(&path)));
+        read.extend(sandbox.read.iter().filter_map(|path| canonical(path)));
+        let workspace = workspace(places.project.path(), &terms.scope);
+        read.extend(workspace.ancestors().skip(1).flat_map(what_node_looks_at));
+        read.insert(workspace);
+        let mut write: BTreeSet<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+        write.extend([places.run.root.clone(), places.transform_cache.to_owned()]);
+        write.extend(sandbox.write.iter().filter_map(|path| canonical(path)));
+        if sandbox.mode != SandboxMode::Off {
+            for program in [&places.installation.node, &places.installation.cli] {
+                let covered = |scope: &PathBuf| program.starts_with(scope);
+                if !read.iter().chain(&write).any(covered) && !program.starts_with(places.project.path()) {
+                    return Err(PlanError::OutsideReadScope(program.clone()));
+                }
+            }
+        }
+        let mut outputs = sandbox.outputs.clone();
+        if sandbox.project == ProjectAccess::Outputs && writes_snapshots(terms) {
+            outputs.extend(snapshot_directories(places.project.dir()));
+        }
+        Ok(Self {
+            mode: sandbox.mode,
+            read: read.into_iter().collect(),
+            write: write.into_iter().collect(),
+            project: sandbox.project,
+            outputs,
+            protect: sandbox.protect.clone(),
+            network: sandbox.network,
+            unix_sockets: sandbox.unix_sockets,
+            limits: ProcessLimits {
+                open_files: terms.limits.open_files().value.bound(),
+                file_bytes: bytes(terms.limits.file_bytes()),
+                memory_bytes: bytes(terms.limits.memory_bytes_per_process()),
+            },
+        })
+    }
+}
+
+fn writes_snapshots(terms: &RunTerms) -> bool {
+    matches!(
+        terms.update_snapshots,
+        Some(UpdateSnapshots::All | UpdateSnapshots::Changed | UpdateSnapshots::Missing)
+    )
+}
+
+fn bytes(limit: &Sourced<Limit<Bytes>>) -> Option<u64> {
+    limit.value.bound().map(|Bytes(bytes)| bytes)
+}
+
+/// The path without symlinks; `None` where nothing is.
+fn canonical(path: &Path) -> Option<PathBuf> {
+    if let Ok(directory) = DirHandle::open(path) {
+        return Some(directory.path().to_owned());
+    }
+    let directory = path.parent()?;
+    match std::fs::read_link(path) {
+        Ok(target) => canonical(&directory.join(target)),
+        Err(_) if path.exists() => Some(DirHandle::open(directory).ok()?.path().join(path.file_name()?)),
+        Err(_) => None,
+    }
+}
+
+/// The nearest directory with `.git` from the project upwards, within what the admitting entry matched.
+fn workspace(project: &Path, scope: &Path) -> PathBuf {
+    let within = project.ancestors().take_while(|directory| directory.starts_with(scope));
+    let mut with_git = within.filter(|directory| directory.join(".git").exists());
+    with_git.next().unwrap_or(project).to_owned()
+}
+
+/// What is read of a directory above the workspace. Links are left out: they could lead anywhere.
+fn what_node_looks_at(directory: &Path) -> Vec<PathBuf> {
+    let Ok(handle) = DirHandle::open(directory) else { return Vec::new() };
+    let wanted = |name: &OsStr, kind: EntryKind| match kind {
+        EntryKind::Directory => name == "node_modules",
+        EntryKind::File => {
+            let name = name.to_string_lossy();
+            name.ends_with(".json") && CONFIGURATION.iter().any(|start| name.starts_with(start))
+        }
+        EntryKind::Other => false,
+    };
+    let entries = handle.list(None).unwrap_or_default().into_iter();
+    entries.filter(|(name, kind)| wanted(name, *kind)).map(|(name, _)| directory.join(name)).collect()
+}
+
+/// The directories in which Playwright keeps snapshots, relative to the project.
+fn snapshot_directories(project: &DirHandle) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![None::<RelPath>];
+    for _ in 0..DIRECTORIES_SEARCHED {
+        let Some(directory) = waiting.pop() else { break };
+        for (name, kind) in project.list(directory.as_ref()).unwrap_or_default() {
+            let path = match &directory {
+                Some(parent) => parent.join(&name),
+                None => name.to_str().and_then(|name| RelPath::parse(name).ok()),
+            };
+            let Some(path) = path.filter(|_| kind == EntryKind::Directory) else { continue };
+            let name = name.to_string_lossy();
+            if name.ends_with("-snapshots") || name == "__snapshots__" {
+                found.push(path.as_path().to_owned());
+            } else if name != "node_modules" && name != ".git" {
+                waiting.push(Some(path));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,229 @@
+//! `get_failed_tests`: the failures of a project's last run, of a run by its id, or of its results file.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    gate::ReadGrant,
+    path::{ContainedFile, DirHandle, PathError, RelPath},
+    policy::request::failed_tests::{GetFailedTests, IncludeOutcomes},
+    report::{Report, TestCase, json::read, outcome::Outcome},
+    run_dir::RunDir,
+    runner::tracker::PastRun,
+    server::{
+        Warden,
+        answer::{
+            Answer, ErrorCode, ToolError, ToolResult,
+            failures::{Detail, ErrorAnswer, StatsAnswer, Teller, TestAnswer},
+            fit::{self, Caps},
+            refusals,
+        },
+        secrets,
+    },
+    text::redactor::Redactor,
+};
+
+/// Where a project's config writes its results when it follows the usual advice.
+const RESULTS_FILE: &str = "test-results/results.json";
+
+/// The answer of `get_failed_tests`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedTestsAnswer {
+    failed_count: u64,
+    flaky_count: u64,
+    stats: StatsAnswer,
+    source: SourceAnswer,
+    /// What failed outside any test: config, setup, web server, no tests found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    errors: Vec<ErrorAnswer>,
+    tests: Vec<TestAnswer>,
+    /// Why there may be more than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    incomplete: Option<String>,
+    /// Pass it to get the tests after these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    cursor: Option<String>,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceAnswer {
+    /// run, or file for a report that something else wrote.
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    path: Option<String>,
+    finished_at: String,
+    age_seconds: u64,
+}
+
+/// Tells the failures of one report.
+///
+/// # Errors
+/// [`ToolError`] when there is no report, or it can't be read.
+pub async fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
+    let GetFailedTests { include, limit, cursor, ref run_id, .. } = request;
+    let run_id = run_id.clone();
+    let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
+    let project = grant.project().path().to_owned();
+    let (source, file) = match run_id {
+        Some(run_id) => of_run(warden, &grant, &run_id)?,
+        None => latest(warden, &grant)?,
+    };
+    let redactor =
+        secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
+    let reading = tokio::task::spawn_blocking(move || read(file.content())).await;
+    let report = reading
+        .map_err(|error| ToolError::internal(&error))?
+        .map_err(|error| refusals::unreadable(&error))?;
+    refuse_foreign(&report, &project)?;
+    let told =
+        Told { report: &report, project: &project, redactor: &redactor, source, include, limit, cursor };
+    Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
+}
+
+type Found = (SourceAnswer, ContainedFile);
+
+/// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
+fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, ToolError> {
+    let run = run_id.parse().ok();
+    let past = run.and_then(|run| warden.tracker.past(grant.project().path(), Some(run)));
+    let past = past.ok_or_else(|| {
+        let hint = "leave runId out for the project's last results, or run the tests again";
+        ToolError::new(ErrorCode::RunNotFound, "no run of this project has this id").with_hint(hint)
+    })?;
+    open_run(&past, grant)
+}
+
+fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> {
+    let name = RelPath::parse(RunDir::REPORT).map_err(|error| ToolError::internal(&error))?;
+    let file = past
+        .directory
+        .dir()
+        .open_file(&name, grant.terms().report_bytes())
+        .map_err(|error| refusals::unopened(&error))?;
+    let mut source = SourceAnswer::finished(past.ended);
+    source.run_id = Some(past.run.to_string());
+    Ok((source, file))
+}
+
+/// The later-finished of the project's last run and its results file.
+fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
+    let past = warden.tracker.past(grant.project().path(), None);
+    let run = past.as_ref().map(|past| open_run(past, grant));
+    let file = match open_results_file(grant) {
+        Ok(file) => file,
+        // Without a results file the run is all there is.
+        Err(error) => return run.unwrap_or(Err(error)),
+    };
+    match run {
+        Some(Ok(found)) if past.is_some_and(|past| past.ended >= file.1.modified()) => Ok(found),
+        Some(_) | None => Ok(file),
+    }
+}
+
+fn open_results_file(grant: &ReadGrant) -> Result<Found, ToolError> {
+    let bound = grant.terms().report_bytes();
+    let (file, path) = if let Some(path) = &grant.terms().results_file {
+        (open_absolute(path, bound).map_err(|error| refusals::unopened(&error))?, path.clone())
+    } else {
+        let name = RelPath::parse(RESULTS_FILE).map_err(|error| ToolError::internal(&error))?;
+        (
+            grant.project().dir().open_file(&name, bound).map_err(|error| refusals::unopened(&error))?,
+            PathBuf::from(RESULTS_FILE),
+        )
+    };
+    let mut source = SourceAnswer::finished(file.modified());
+    source.kind = "file";
+    source.path = Some(path.strip_prefix(grant.project().path()).unwrap_or(&path).display().to_string());
+    Ok((source, file))
+}
+
+fn open_absolute(path: &Path, bound: u64) -> Result<ContainedFile, PathError> {
+    let missing = || PathError::Missing(path.to_owned());
+    let directory = DirHandle::open(path.parent().ok_or_else(missing)?)?;
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(missing)?;
+    directory.open_file(&RelPath::parse(name)?, bound)
+}
+
+/// A results file may be shared by several projects; the failures of another one are no answer.
+fn refuse_foreign(report: &Report, project: &Path) -> Result<(), ToolError> {
+    let config = report.config_file.as_ref().and_then(|config| config.as_path().parent());
+    let local = config
+        .filter(|directory| directory.is_absolute())
+        .and_then(|directory| DirHandle::open(directory).ok());
+    match local {
+        Some(other) if !other.path().starts_with(project) => {
+            let message = "the results file is of another project";
+            let hint =
+                "run this project's tests with run_tests, or pass the other project as workingDirectory";
+            Err(ToolError::new(ErrorCode::ReportUnreadable, message).with_hint(hint))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+impl SourceAnswer {
+    fn finished(at: SystemTime) -> Self {
+        Self {
+            kind: "run",
+            run_id: None,
+            path: None,
+            finished_at: humantime::format_rfc3339_seconds(at).to_string(),
+            age_seconds: SystemTime::now().duration_since(at).unwrap_or_default().as_secs(),
+        }
+    }
+}
+
+/// All that an answer is made from.
+struct Told<'report> {
+    report: &'report Report,
+    project: &'report Path,
+    redactor: &'report Redactor,
+    source: SourceAnswer,
+    include: IncludeOutcomes,
+    limit: Option<u64>,
+    cursor: u64,
+}
+
+impl Told<'_> {
+    fn answer(&self, caps: Caps) -> FailedTestsAnswer {
+        let teller = Teller::new(self.report, self.project, self.redactor);
+        let wanted = |test: &&TestCase| match self.include {
+            IncludeOutcomes::Failed => matches!(test.outcome, Outcome::Failed | Outcome::Interrupted),
+            IncludeOutcomes::Flaky => test.outcome == Outcome::Flaky,
+            IncludeOutcomes::All => true,
+        };
+        let passed_over = usize::try_from(self.cursor).unwrap_or(usize::MAX);
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let rest: Vec<&TestCase> = self.report.tests.iter().filter(wanted).skip(passed_over).collect();
+        let page: Vec<&TestCase> = rest.iter().copied().take(limit).collect();
+        let tests = teller.tests(&page, Detail::Whole, caps);
+        let cursor = (tests.len() < rest.len()).then(|| (passed_over + tests.len()).to_string());
+        FailedTestsAnswer {
+            failed_count: self.report.stats.failed,
+            flaky_count: self.report.stats.flaky,
+            stats: self.report.stats.into(),
+            source: self.source.clone(),
+            errors: teller.errors(caps),
+            tests,
+            incomplete: self.report.incomplete.clone(),
+            cursor,
+        }
+    }
+}
