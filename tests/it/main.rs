@@ -4,6 +4,9 @@
 #[cfg(test)]
 mod confined;
 #[cfg(test)]
+#[path = "../harness/mod.rs"]
+mod harness;
+#[cfg(test)]
 mod policy_diagnostics;
 #[cfg(test)]
 mod policy_sources;

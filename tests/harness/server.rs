@@ -1,0 +1,231 @@
+//! The real server, driven by a real MCP client over its standard input and output.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use rmcp::{
+    ServiceExt,
+    model::{CallToolRequestParams, ClientConfig},
+    service::{RoleClient, RunningService},
+    transport::TokioChildProcess,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::harness::{project::open_to_all, user::User};
+
+/// Longer than any call of these tests takes; a server that hangs fails its test.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The binary under test, where every user can execute it.
+pub fn binary() -> &'static Path {
+    static COPY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = COPY.get_or_init(|| {
+        let directory = tempfile::Builder::new().prefix("warden-bin-").tempdir().unwrap();
+        open_to_all(directory.path());
+        let path = directory.path().join("playwright-warden");
+        fs::copy(env!("CARGO_BIN_EXE_playwright-warden"), &path).unwrap();
+        (directory, path)
+    });
+    path
+}
+
+/// How a server is started: in a cleared environment, with a state directory of its own.
+pub struct Setup {
+    directory: PathBuf,
+    variables: Vec<(String, String)>,
+    arguments: Vec<String>,
+    policy: Option<String>,
+    user: User,
+}
+
+impl Setup {
+    /// A server that is launched in this directory.
+    pub fn in_directory(directory: &Path) -> Self {
+        let path = std::env::var("PATH").unwrap();
+        Self {
+            directory: directory.to_owned(),
+            variables: vec![("PATH".to_owned(), path)],
+            arguments: Vec::new(),
+            policy: None,
+            user: User::Same,
+        }
+    }
+
+    /// With this variable.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With this argument.
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// With this policy file; `dirs.allow` is the launch directory unless the text says otherwise.
+    pub fn policy(mut self, text: &str) -> Self {
+        self.policy = Some(format!("version = 1\n{text}\n"));
+        self
+    }
+
+    /// Run by this user.
+    pub fn user(mut self, user: User) -> Self {
+        self.user = user;
+        self
+    }
+
+    /// The command, and the directory with its policy and its state, which must outlive it.
+    pub fn command(&self) -> (Command, TempDir) {
+        let own = tempfile::Builder::new().prefix("warden-own-").tempdir().unwrap();
+        open_to_all(own.path());
+        let state = own.path().join("state");
+        fs::create_dir(&state).unwrap();
+        open_to_all(&state);
+        let mut command = self.user.command(binary());
+        command.current_dir(&self.directory).env_clear().envs(self.variables.iter().cloned());
+        command.arg("--state-dir").arg(&state);
+        if let Some(text) = &self.policy {
+            // The parent of a policy must not be writable by others.
+            let directory = own.path().join("policy");
+            fs::create_dir(&directory).unwrap();
+            let file = directory.join("policy.toml");
+            fs::write(&file, text).unwrap();
+            command.arg("--policy").arg(file);
+        }
+        command.args(&self.arguments);
+        (command, own)
+    }
+
+    /// Starts the server and opens the connection.
+    pub fn start(self) -> Server {
+        let (command, own) = self.command();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (client, pid) = runtime.block_on(async {
+            let transport = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
+            let pid = transport.id().unwrap();
+            let opening = ClientConfig::default().serve(transport);
+            (tokio::time::timeout(DEADLINE, opening).await.unwrap().unwrap(), pid)
+        });
+        Server { client: Some(client), runtime, pid, own }
+    }
+}
+
+/// A running server; dropping it closes the connection.
+pub struct Server {
+    client: Option<RunningService<RoleClient, ClientConfig>>,
+    runtime: Runtime,
+    pid: u32,
+    own: TempDir,
+}
+
+impl Server {
+    /// A server with default policy, launched in this directory.
+    pub fn start(directory: &Path) -> Self {
+        Setup::in_directory(directory).start()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its state directory.
+    pub fn state(&self) -> PathBuf {
+        self.own.path().join("state")
+    }
+
+    /// Calls a tool.
+    #[must_use = "look at the reply"]
+    pub fn call(&self, tool: &str, arguments: Value) -> Reply {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let call = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let client = self.client.as_ref().unwrap();
+        let answered =
+            self.runtime.block_on(async { tokio::time::timeout(DEADLINE, client.call_tool(call)).await });
+        let result = answered.expect("the call answers within its deadline").expect("the call is answered");
+        let text = result.content[0].as_text().unwrap().text.clone();
+        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        Reply { text, json, structured: result.structured_content, is_error: result.is_error == Some(true) }
+    }
+
+    /// Runs the project's tests.
+    #[must_use = "look at the reply"]
+    pub fn run(&self, arguments: Value) -> Reply {
+        self.call("run_tests", arguments)
+    }
+
+    /// Runs all of the project's tests.
+    #[must_use = "look at the reply"]
+    pub fn run_all(&self) -> Reply {
+        self.run(json!({}))
+    }
+
+    /// What `tools/list` gives.
+    pub fn tools(&self) -> Vec<Value> {
+        let client = self.client.as_ref().unwrap();
+        let tools =
+            self.runtime.block_on(async { tokio::time::timeout(DEADLINE, client.list_all_tools()).await });
+        tools.unwrap().unwrap().into_iter().map(|tool| serde_json::to_value(tool).unwrap()).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut client = self.client.take().unwrap();
+        drop(self.runtime.block_on(async { tokio::time::timeout(DEADLINE, client.close()).await }));
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The text block.
+    pub text: String,
+    /// The text, parsed.
+    pub json: Value,
+    /// `structuredContent`.
+    pub structured: Option<Value>,
+    /// `isError`.
+    pub is_error: bool,
+}
+
+impl Reply {
+    /// The value at a JSON pointer, `null` where there is none.
+    pub fn at(&self, pointer: &str) -> &Value {
+        self.json.pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    /// The text at a JSON pointer.
+    pub fn text_at(&self, pointer: &str) -> &str {
+        self.at(pointer).as_str().unwrap_or_else(|| panic!("no text at {pointer} in {}", self.text))
+    }
+
+    /// The titles of the tests in the answer.
+    pub fn titles(&self) -> Vec<&str> {
+        let tests = self.at("/tests").as_array().map(Vec::as_slice).unwrap_or_default();
+        tests.iter().filter_map(|test| test["title"].as_str()).collect()
+    }
+
+    /// Fails unless this is a refusal with this code.
+    pub fn assert_refused(&self, code: &str) -> &Self {
+        assert!(self.is_error, "not refused: {}", self.text);
+        assert_eq!(self.at("/code"), code, "{}", self.text);
+        self
+    }
+
+    /// Fails unless this is an answer with these counts.
+    pub fn assert_counts(&self, passed: u64, failed: u64) -> &Self {
+        assert!(!self.is_error, "refused: {}", self.text);
+        let counts = (self.at("/stats/passed").as_u64(), self.at("/stats/failed").as_u64());
+        assert_eq!(counts, (Some(passed), Some(failed)), "{}", self.text);
+        self
+    }
+}
