@@ -46,11 +46,16 @@ pub struct Filter(String);
 impl Filter {
     /// Finds what a spec names: beneath the project as written, else by its last components.
     ///
-    /// Reports name files relative to the config's `rootDir`, so `a.spec.ts` may stand for `tests/a.spec.ts`.
+    /// Reports name files relative to the config's `rootDir`, so `a.spec.ts` may stand for `tests/a.spec.ts`. A line
+    /// may be that of an error, as answers print it; `declared` gives the line of the test that it belongs to.
     ///
     /// # Errors
     /// [`SpecError`] when it names nothing, several files, or something outside the project.
-    pub fn resolve(spec: &Spec, project: &ProjectDir) -> Result<Self, SpecError> {
+    pub fn resolve(
+        spec: &Spec,
+        project: &ProjectDir,
+        declared: impl Fn(&RelPath, u32) -> Option<u32>,
+    ) -> Result<Self, SpecError> {
         let missing = || SpecError::NotInProject(spec.to_string());
         let name = match &spec.path {
             SpecPath::Relative(name) => name.clone(),
@@ -60,16 +65,19 @@ impl Filter {
                 None => return Err(missing()),
             },
         };
-        let position = spec.position.as_deref();
+        let file = |name: &RelPath| {
+            let line = spec.line.map(|line| declared(name, line).unwrap_or(line));
+            Self::file(&project.path().join(name.as_path()), line)
+        };
         match project.dir().kind_of(&name) {
-            Ok(Some(EntryKind::File)) => Ok(Self::file(&project.path().join(name.as_path()), position)),
+            Ok(Some(EntryKind::File)) => Ok(file(&name)),
             Ok(Some(EntryKind::Directory)) => Ok(Self::directory(&project.path().join(name.as_path()))),
             Ok(Some(EntryKind::Other)) | Err(PathError::Escapes(_)) => Err(missing()),
             Ok(None) => {
                 let mut candidates = ending_with(project.dir(), &name);
                 match (candidates.pop(), candidates.is_empty()) {
                     (None, _) => Err(missing()),
-                    (Some(only), true) => Ok(Self::file(&project.path().join(only.as_path()), position)),
+                    (Some(only), true) => Ok(file(&only)),
                     (Some(last), false) => {
                         candidates.push(last);
                         let candidates =
@@ -83,8 +91,9 @@ impl Filter {
     }
 
     /// One file. A regular expression between slashes keeps Playwright from ignoring case.
-    fn file(path: &Path, position: Option<&str>) -> Self {
-        Self(format!("/^{}$/{}", escaped(path), position.unwrap_or_default()))
+    fn file(path: &Path, line: Option<u32>) -> Self {
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        Self(format!("/^{}$/{line}", escaped(path)))
     }
 
     fn directory(path: &Path) -> Self {
@@ -148,6 +157,9 @@ impl fmt::Display for Spec {
             SpecPath::Relative(name) => write!(formatter, "{name}")?,
             SpecPath::Absolute(path) => write!(formatter, "{}", path.display())?,
         }
-        formatter.write_str(self.position.as_deref().unwrap_or_default())
+        match self.line {
+            Some(line) => write!(formatter, ":{line}"),
+            None => Ok(()),
+        }
     }
 }

@@ -49,6 +49,27 @@ pub struct PastRun {
     pub ended: SystemTime,
     /// Its directory, with the report in it.
     pub directory: RunDir,
+    /// The places that its answer printed.
+    pub printed: Vec<PrintedPlace>,
+}
+
+/// A place that an answer printed for a test: that of its error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrintedPlace {
+    /// The file, relative to the project.
+    pub file: String,
+    /// The line that was printed.
+    pub line: u32,
+    /// The line at which Playwright knows the test.
+    pub declared: u32,
+}
+
+impl PastRun {
+    /// The line at which the test stands whose error was printed at this one.
+    pub fn declared_line(&self, file: &Path, line: u32) -> Option<u32> {
+        let printed = |place: &&PrintedPlace| place.line == line && Path::new(&place.file) == file;
+        self.printed.iter().find(printed).map(|place| place.declared)
+    }
 }
 
 /// A run, as the tracker knows it.
@@ -146,10 +167,10 @@ impl ActiveRun {
     }
 
     /// Gives the place back and keeps the run's directory in the history.
-    pub fn end(self, project: &Path, directory: RunDir) -> Arc<PastRun> {
+    pub fn end(self, project: &Path, directory: RunDir, printed: Vec<PrintedPlace>) -> Arc<PastRun> {
         let tracker = Arc::clone(&self.tracker);
-        let past =
-            PastRun { run: self.run, project: project.to_owned(), ended: SystemTime::now(), directory };
+        let (run, project) = (self.run, project.to_owned());
+        let past = PastRun { run, project, ended: SystemTime::now(), directory, printed };
         drop(self);
         tracker.keep(past)
     }
@@ -196,7 +217,7 @@ mod tests {
             let run = RunId::draw().unwrap();
             let directory = RunDir::create(&state, run).unwrap();
             let active = tracker.begin(run, project).unwrap();
-            active.end(project, directory).run
+            active.end(project, directory, Vec::new()).run
         };
         let (first, second, third) = (run(), run(), run());
         assert!(tracker.past(project, Some(first)).is_none());

@@ -1,10 +1,10 @@
 //! `run_tests`: from a parsed request to what an agent needs to know of the run.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
         handle::{Prepared, RunOutcome},
         spec::Filter,
         supervision::{StopReason, Stopped},
-        tracker::PastRun,
+        tracker::{PastRun, PrintedPlace},
     },
     sandbox::{Enforcement, Level, Plan, plan::Places, refusal},
     server::{
@@ -114,7 +114,9 @@ pub async fn run_tests(warden: &Warden, request: RunTests, stop: &CancellationTo
     let project = grant.project().path().to_owned();
     let run = RunId::draw().map_err(|error| ToolError::internal(&error))?;
     let active = warden.tracker.begin(run, &project).map_err(|busy| refusals::busy(&busy))?;
-    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project())).transpose();
+    let last = warden.tracker.past(&project, None);
+    let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
+    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
     let filter = filter.map_err(|error| refusals::no_spec(&error))?;
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
@@ -140,11 +142,13 @@ pub async fn run_tests(warden: &Warden, request: RunTests, stop: &CancellationTo
     };
     recorded.map_err(|error| ToolError::internal(&error))?;
     let RunOutcome { grant, directory, enforcement, stopped } = ended.map_err(refusals::failed)?;
-    let past = active.end(&project, directory);
-    let report = read_report(&past, grant.terms().report_bytes()).await;
+    let report = read_report(&directory, grant.terms().report_bytes()).await;
+    let printed = report.as_ref().map(|report| printed_places(report, &project)).unwrap_or_default();
+    let past = active.end(&project, directory, printed);
     let told = Told {
         past: &past,
         project: &project,
+        launch: warden.launch.path(),
         stopped: &stopped,
         report: &report,
         redactor: &redactor,
@@ -187,23 +191,39 @@ fn prepare(
 }
 
 /// The run's own report, or why it can't be read; a run may have left anything in its place.
-async fn read_report(past: &Arc<PastRun>, bound: u64) -> Result<Report, String> {
-    let past = Arc::clone(past);
-    let reading = tokio::task::spawn_blocking(move || {
-        let name = RelPath::parse(RunDir::REPORT).map_err(|error| error.to_string())?;
-        let file = match past.directory.dir().open_file(&name, bound) {
-            Err(PathError::Missing(_)) => return Err(String::new()),
-            other => other.map_err(|error| chain(&error))?,
-        };
-        read(file.content()).map_err(|error| chain(&error))
-    });
+async fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
+    let name = RelPath::parse(RunDir::REPORT).map_err(|error| error.to_string())?;
+    let file = match directory.dir().open_file(&name, bound) {
+        Err(PathError::Missing(_)) => return Err(String::new()),
+        other => other.map_err(|error| chain(&error))?,
+    };
+    let reading = tokio::task::spawn_blocking(move || read(file.content()).map_err(|error| chain(&error)));
     reading.await.map_err(|error| error.to_string())?
+}
+
+/// The places of errors that an answer may print, so that they are understood when they come back as a spec.
+fn printed_places(report: &Report, project: &Path) -> Vec<PrintedPlace> {
+    let mut places = Vec::new();
+    for test in report.tests.iter().filter(|test| test.outcome.has_failures()) {
+        let file = report.file_in(project, test);
+        for failure in test.attempts.iter().flat_map(|attempt| &attempt.failures) {
+            let here = failure.location.as_ref().filter(|place| place.file.relative_to(project) == *file);
+            let place = here.filter(|place| place.line != test.line);
+            places.extend(place.map(|place| PrintedPlace {
+                file: file.to_string(),
+                line: place.line,
+                declared: test.line,
+            }));
+        }
+    }
+    places
 }
 
 /// All that an answer is made from.
 struct Told<'run> {
     past: &'run PastRun,
     project: &'run Path,
+    launch: &'run Path,
     stopped: &'run Stopped,
     report: &'run Result<Report, String>,
     redactor: &'run Redactor,
@@ -305,15 +325,29 @@ impl Told<'_> {
         refusal::hints(self.plan, self.project, texts.chain(outputs))
     }
 
+    /// The arguments of a next call: in the same project, unless it is the default one.
+    fn with_directory(&self, arguments: Value) -> Value {
+        let mut all = Map::new();
+        if self.project != self.launch {
+            let directory = self.project.strip_prefix(self.launch).unwrap_or(self.project);
+            all.insert("workingDirectory".to_owned(), json!(directory.display().to_string()));
+        }
+        if let Value::Object(arguments) = arguments {
+            all.extend(arguments);
+        }
+        Value::Object(all)
+    }
+
     fn next(&self, omitted: Option<usize>, told: usize) -> Option<String> {
         if let Some(omitted) = omitted {
-            let arguments = json!({ "runId": self.past.run.to_string(), "cursor": told.to_string() });
+            let page = json!({ "runId": self.past.run.to_string(), "cursor": told.to_string() });
+            let arguments = self.with_directory(page);
             return Some(format!("get_failed_tests {arguments} for the other {omitted}"));
         }
         let report = self.report.as_ref().ok()?;
         let first = report.tests.iter().find(|test| test.outcome.has_failures())?;
         let spec = format!("{}:{}", report.file_in(self.project, first), first.line);
-        Some(format!("run_tests {} after the fix", json!({ "spec": spec })))
+        Some(format!("run_tests {} after the fix", self.with_directory(json!({ "spec": spec }))))
     }
 }
 
