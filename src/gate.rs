@@ -9,7 +9,10 @@ use thiserror::Error;
 
 use crate::{
     audit::{AuditError, AuditLog, DecisionId, Record, Verdict},
-    path::{CandidateDir, PathError, ProjectDir},
+    path::{
+        PathError,
+        project::{CandidateDir, ProjectDir},
+    },
     policy::{
         Policy,
         decision::{

@@ -3,17 +3,17 @@
 //! In: a granted project and the server's `PATH`. Out: an [`Installation`]. Whether the places found may be read by a
 //! run is left to `sandbox`, how they are started to `runner`.
 
-use std::{
-    ffi::OsStr,
-    fmt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{ffi::OsStr, fmt, path::PathBuf, str::FromStr};
 
 use rustix::fs::Access;
 use thiserror::Error;
 
-use crate::path::{DirHandle, EntryKind, PathError, ProjectDir, RelPath};
+use crate::path::{
+    PathError, RelPath,
+    handle::{DirHandle, EntryKind},
+    locate::locate,
+    project::ProjectDir,
+};
 
 /// A `package.json` larger than this, in bytes, is none.
 const PACKAGE_BYTES: u64 = 1_000_000;
@@ -133,22 +133,8 @@ pub fn find_node(search_path: &OsStr) -> Result<PathBuf, InstallError> {
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join("node"))
         .filter(|node| node.is_file() && rustix::fs::access(node, Access::EXEC_OK).is_ok())
-        .find_map(|node| resolved(&node))
+        .find_map(|node| Some(locate(&node).ok()?.path))
         .ok_or(InstallError::NodeNotFound)
-}
-
-/// The file behind a name, symlinks resolved, as long as its directory can be opened.
-fn resolved(file: &Path) -> Option<PathBuf> {
-    let mut file = file.to_owned();
-    for _ in 0..40 {
-        let directory = DirHandle::open(file.parent()?).ok()?;
-        file = directory.path().join(file.file_name()?);
-        match std::fs::read_link(&file) {
-            Ok(target) => file = directory.path().join(target),
-            Err(_) => return Some(file),
-        }
-    }
-    None
 }
 
 /// Walks up from the project as Node does, and takes the first Playwright.

@@ -9,6 +9,8 @@ compile_error!(
      other systems are not supported yet"
 );
 
+/// Layer 0: hashes of policies and paths.
+pub mod digest;
 /// Layer 0: paths that only containment can make.
 pub mod path;
 /// Layer 0: untrusted text made printable, secrets taken out.

@@ -18,7 +18,7 @@ use playwright_warden::{
         exit,
     },
     gate::Gate,
-    path::DirHandle,
+    path::handle::DirHandle,
     policy::{
         self, Verdict,
         excerpt::Style,

@@ -11,10 +11,12 @@ use std::{
 };
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::path::{DirHandle, PathError};
+use crate::{
+    digest::sha256,
+    path::{PathError, handle::DirHandle},
+};
 
 /// What can go wrong with the server's own directories.
 #[derive(Debug, Error)]
@@ -112,9 +114,7 @@ impl StateDir {
     /// # Errors
     /// [`RunDirError::State`] when it can't be made.
     pub fn transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
-        let hash = Sha256::digest(project.as_os_str().as_encoded_bytes());
-        let half = hash.first_chunk().map_or(0, |bytes: &[u8; 16]| u128::from_be_bytes(*bytes));
-        let path = self.path.join("transform").join(format!("{half:032x}"));
+        let path = self.path.join("transform").join(sha256(project.as_os_str().as_encoded_bytes()));
         make(&path)?;
         Ok(path)
     }

@@ -10,6 +10,8 @@ use std::str::Chars;
 
 /// Secrets and passwords taken out of text.
 pub mod redactor;
+/// Everything made visible, for reviewers.
+pub mod visible;
 
 /// Makes a text printable: strips escape sequences and control characters, and makes hidden ones visible.
 ///

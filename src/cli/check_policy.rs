@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     cli::exit,
-    path::DirHandle,
+    path::handle::DirHandle,
     policy::{
         self, Loaded, Policy, Verdict,
         confinement::ProjectAccess,

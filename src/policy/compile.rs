@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::path::locate::locate;
 use crate::policy::Policy;
 use crate::policy::combine::{AllowList, DenyList, LayerList, strictest};
 use crate::policy::defaults as default;
@@ -17,7 +18,6 @@ use crate::policy::pattern::path_glob::{PathBase, PathGlob, parse_within_project
 use crate::policy::pattern::{PatternError, Syntax};
 use crate::policy::rules::{DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
 use crate::policy::source::keys::Settings;
-use crate::policy::source::locate::locate;
 use crate::policy::source::suggest::{list, nearest};
 use crate::policy::source::{Layer, LayerSource, Role};
 use crate::policy::tool::ToolName;

@@ -9,7 +9,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::policy::origin::Origin;
-use crate::policy::printable::printable;
+use crate::text::visible::visible;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -202,9 +202,9 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}[{}]: {} ({})", self.severity, self.code, printable(&self.summary), self.origin)?;
+        write!(out, "{}[{}]: {} ({})", self.severity, self.code, visible(&self.summary), self.origin)?;
         match &self.hint {
-            Some(hint) => write!(out, "; {}", printable(hint)),
+            Some(hint) => write!(out, "; {}", visible(hint)),
             None => Ok(()),
         }
     }

@@ -7,9 +7,9 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
+use crate::digest::sha256;
 use crate::policy::Policy;
 use crate::policy::combine::{AllowList, DenyList};
-use crate::policy::digest::sha256;
 use crate::policy::origin::Sourced;
 
 /// One key of the effective policy.

@@ -10,7 +10,7 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin as Place, 
 
 use crate::policy::diagnostic::{Diagnostic, Severity};
 use crate::policy::origin::{Origin, Span};
-use crate::policy::printable::{printable, push_printable};
+use crate::text::visible::{push_visible, visible};
 
 /// Whether the text is for a terminal that shows colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, text: Option<&'a SourceText>) -> Group<
         Severity::Warning => Level::WARNING,
     };
     let mut group =
-        Group::with_title(level.primary_title(printable(&diagnostic.summary)).id(diagnostic.code.name()));
+        Group::with_title(level.primary_title(visible(&diagnostic.summary)).id(diagnostic.code.name()));
     match (&diagnostic.origin, text) {
         (Origin::File { path, span: Some(span) }, Some(text)) => {
             group = group.element(snippet(path, *span, &text.text, diagnostic.label.as_deref()));
@@ -68,28 +68,28 @@ fn group<'a>(diagnostic: &'a Diagnostic, text: Option<&'a SourceText>) -> Group<
         (origin, _) => {
             let place = match origin {
                 Origin::Builtin if !diagnostic.key.is_empty() => {
-                    format!("{origin} `{}`", printable(&diagnostic.key.join(".")))
+                    format!("{origin} `{}`", visible(&diagnostic.key.join(".")))
                 }
                 Origin::File { .. } | Origin::Variable { .. } | Origin::Builtin => origin.to_string(),
             };
             group = group.element(Place::path(place));
             if let Some(label) = &diagnostic.label {
-                group = group.element(Level::NOTE.message(printable(label)));
+                group = group.element(Level::NOTE.message(visible(label)));
             }
         }
     }
     match &diagnostic.hint {
-        Some(hint) => group.element(Level::HELP.message(printable(hint))),
+        Some(hint) => group.element(Level::HELP.message(visible(hint))),
         None => group,
     }
 }
 
 fn snippet<'a>(path: &Path, span: Span, text: &str, label: Option<&str>) -> Element<'a> {
     let excerpt = Excerpt::of(text, span);
-    let annotation = AnnotationKind::Primary.span(excerpt.marked).label(label.map(printable));
+    let annotation = AnnotationKind::Primary.span(excerpt.marked).label(label.map(visible));
     Snippet::source(excerpt.lines)
         .line_start(span.start.line)
-        .path(printable(&path.to_string_lossy()))
+        .path(visible(&path.to_string_lossy()))
         .annotation(annotation)
         .into()
 }
@@ -130,7 +130,7 @@ impl Excerpt {
                 '\t' => lines.push('\t'),
                 '\u{feff}' if byte == 0 => {}
                 '\r' if text.get(byte + 1..).is_some_and(|rest| rest.starts_with('\n')) => {}
-                _ => push_printable(&mut lines, character),
+                _ => push_visible(&mut lines, character),
             }
         }
         if span.end.byte >= text.len() {

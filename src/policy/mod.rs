@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::path::locate::locate;
 use crate::policy::diagnostic::{Diagnostic, Severity};
 use crate::policy::excerpt::{SourceText, Style, render};
 use crate::policy::limits::Limits;
 use crate::policy::origin::Sourced;
 use crate::policy::pattern::path_glob::PathBase;
 use crate::policy::rules::{DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
-use crate::policy::source::locate::locate;
 use crate::policy::source::{Inputs, Layer, LayerSource, LayerSummary};
 
 pub mod combine;
@@ -21,7 +21,6 @@ pub mod decision;
 mod defaults;
 pub mod denylist;
 pub mod diagnostic;
-pub mod digest;
 pub mod effective;
 pub mod excerpt;
 #[cfg(test)]
@@ -29,7 +28,6 @@ mod laws;
 pub mod limits;
 pub mod origin;
 pub mod pattern;
-pub mod printable;
 pub mod request;
 mod review;
 pub mod rules;

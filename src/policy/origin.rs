@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::policy::printable::printable;
+use crate::text::visible::visible;
 
 /// One place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -102,11 +102,11 @@ impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, span } => {
-                write!(out, "{}", printable(&path.to_string_lossy()))?;
+                write!(out, "{}", visible(&path.to_string_lossy()))?;
                 span.map_or(Ok(()), |span| write!(out, ":{}:{}", span.start.line, span.start.column))
             }
             Self::Variable { name, item } => {
-                write!(out, "{}", printable(name))?;
+                write!(out, "{}", visible(name))?;
                 item.map_or(Ok(()), |item| write!(out, " item {item}"))
             }
             Self::Builtin => write!(out, "builtin"),

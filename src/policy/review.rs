@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::path::locate::{Found, locate};
 use crate::policy::Policy;
 use crate::policy::combine::LayerList;
 use crate::policy::confinement::{ProjectAccess, SandboxMode};
@@ -14,7 +15,6 @@ use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::NamePattern;
 use crate::policy::pattern::path_glob::{PathBase, PathGlob};
 use crate::policy::source::LayerSource;
-use crate::policy::source::locate::{Found, locate};
 
 /// Looks over a policy.
 pub(in crate::policy) fn review(policy: &Policy, base: &PathBase) -> Vec<Diagnostic> {

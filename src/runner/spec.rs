@@ -11,7 +11,11 @@ use std::{
 use thiserror::Error;
 
 use crate::{
-    path::{DirHandle, EntryKind, PathError, ProjectDir, RelPath},
+    path::{
+        PathError, RelPath,
+        handle::{DirHandle, EntryKind},
+        project::ProjectDir,
+    },
     policy::request::run_tests::{Spec, SpecPath},
 };
 

@@ -13,7 +13,12 @@ use thiserror::Error;
 
 use crate::{
     install::Installation,
-    path::{DirHandle, EntryKind, ProjectDir, RelPath},
+    path::{
+        RelPath,
+        handle::{DirHandle, EntryKind},
+        locate::{Found, locate},
+        project::ProjectDir,
+    },
     policy::{
         confinement::{ProjectAccess, SandboxMode},
         decision::RunTerms,
@@ -193,15 +198,7 @@ fn bytes(limit: &Sourced<Limit<Bytes>>) -> Option<u64> {
 
 /// The path without symlinks; `None` where nothing is.
 fn canonical(path: &Path) -> Option<PathBuf> {
-    if let Ok(directory) = DirHandle::open(path) {
-        return Some(directory.path().to_owned());
-    }
-    let directory = path.parent()?;
-    match std::fs::read_link(path) {
-        Ok(target) => canonical(&directory.join(target)),
-        Err(_) if path.exists() => Some(DirHandle::open(directory).ok()?.path().join(path.file_name()?)),
-        Err(_) => None,
-    }
+    locate(path).ok().filter(|location| location.found != Found::Missing).map(|location| location.path)
 }
 
 /// The nearest directory with `.git` from the project upwards, within what the admitting entry matched.

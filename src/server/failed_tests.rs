@@ -12,7 +12,10 @@ use serde::Serialize;
 
 use crate::{
     gate::ReadGrant,
-    path::{ContainedFile, DirHandle, PathError, RelPath},
+    path::{
+        PathError, RelPath,
+        handle::{ContainedFile, DirHandle},
+    },
     policy::request::failed_tests::{GetFailedTests, IncludeOutcomes},
     report::{Report, TestCase, json::read, outcome::Outcome},
     run_dir::RunDir,

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     gate::Gate,
-    path::DirHandle,
+    path::handle::DirHandle,
     policy::{
         request::{Request, arguments::ArgumentError},
         source::environment::Environment,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    path::{EntryKind, ProjectDir, RelPath},
+    path::{RelPath, handle::EntryKind, project::ProjectDir},
     policy::{pattern::name::EnvName, rules::EnvRules, source::environment::Environment},
     server::answer::ToolError,
     text::redactor::Redactor,

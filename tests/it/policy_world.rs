@@ -99,7 +99,7 @@ trait CanonicalForTests {
 impl CanonicalForTests for Path {
     /// By way of the code under test, which has its own table of cases.
     fn canonicalize_for_tests(&self) -> PathBuf {
-        playwright_warden::policy::source::locate::locate(self).unwrap().path
+        playwright_warden::path::locate::locate(self).unwrap().path
     }
 }
 

@@ -9,7 +9,7 @@ mod variables;
 use std::{collections::BTreeMap, num::NonZero, path::PathBuf, thread, time::Duration};
 
 use crate::{
-    path::CandidateDir,
+    path::project::CandidateDir,
     policy::{
         Policy,
         confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets},

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::path::locate::{Found, Location, locate};
 use crate::policy::pattern::{PatternError, Syntax};
-use crate::policy::source::locate::{Found, Location, locate};
 
 /// What relative entries and `~` mean.
 #[derive(Clone, Debug)]
@@ -198,8 +198,8 @@ mod tests {
     use std::path::Path;
 
     use super::{PathBase, PathGlob, parse_within_project};
+    use crate::path::locate::locate;
     use crate::policy::pattern::{PatternError, Syntax};
-    use crate::policy::source::locate::locate;
 
     /// Directories `launch/{app,app-evil,my[app]}`, `srv/{a,b}/app` and `home`, a symlink `launch/link` to `srv/a`.
     fn world() -> (tempfile::TempDir, PathBase) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::{
-    path::{CandidateDir, DirHandle, PathError},
+    path::{PathError, handle::DirHandle, project::CandidateDir},
     policy::tool::ToolName,
 };
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    path::{CandidateDir, DirHandle},
+    path::{handle::DirHandle, project::CandidateDir},
     policy::request::arguments::{self, ArgumentError},
 };
 

@@ -10,7 +10,7 @@ pub mod run_tests;
 use serde_json::{Map, Value};
 
 use crate::{
-    path::DirHandle,
+    path::handle::DirHandle,
     policy::{
         request::{arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests},
         tool::ToolName,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
-    path::{CandidateDir, DirHandle, RelPath},
+    path::{RelPath, handle::DirHandle, project::CandidateDir},
     policy::request::arguments::{self, ArgumentError},
 };
 

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::digest::sha256;
+use crate::path::locate::{descriptor_path, name_of};
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
-use crate::policy::digest::sha256;
 use crate::policy::origin::{Origin, Position, Span};
-use crate::policy::source::locate::{descriptor_path, name_of};
 
 /// The largest policy file, in bytes.
 pub const MAX_BYTES: u64 = 64 * 1024;
@@ -80,7 +80,7 @@ pub fn read(path: &Path, uid: u32, presence: Presence) -> Result<Option<PolicyFi
             .hint("name a regular file"),
         ]);
     }
-    let canonical = name_of(&handle).map_err(|error| unreadable(&error))?;
+    let canonical = name_of(&handle).map_err(|error| unreadable(&error.into()))?;
     let mut faults = trust(path, &status, uid);
     faults.extend(trust_parents(path, &canonical, &status, uid));
     if !faults.is_empty() {

@@ -21,7 +21,6 @@ pub mod document;
 pub mod environment;
 pub mod file;
 pub mod keys;
-pub mod locate;
 pub mod suggest;
 pub mod written;
 

@@ -1,4 +1,4 @@
-//! SHA-256 of policies, as reviewers and the audit log compare it.
+//! SHA-256 as text: of policies, as reviewers compare them, and of project paths, as names.
 
 use sha2::{Digest, Sha256};
 

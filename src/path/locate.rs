@@ -1,11 +1,11 @@
-//! The canonical name of a path of the policy, taken from an open handle.
+//! The canonical name of a path, taken from an open handle.
 //!
-//! In: an absolute path. Out: its name without symlinks, and what is there. This is looked up once, at start; deciding
-//! on the directory of a call is left to `crate::path`, which opens that directory itself.
+//! In: an absolute path of the operator or the system. Out: its name without symlinks, and what is there. The directory
+//! of a call is opened and kept instead: see [`crate::path::handle`].
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -60,14 +60,14 @@ pub fn locate(path: &Path) -> io::Result<Location> {
 ///
 /// # Errors
 /// The kernel's error, as where `/proc` is not mounted.
-pub(in crate::policy::source) fn name_of(handle: &OwnedFd) -> io::Result<PathBuf> {
+pub(crate) fn name_of(handle: &OwnedFd) -> Result<PathBuf, Errno> {
     let link = rustix::fs::readlink(descriptor_path(handle), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
 }
 
-/// The path under which a process reaches its own open file.
-pub(in crate::policy::source) fn descriptor_path(handle: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
+/// The path under which a process, and a child of it before its `execve`, reaches its own open file.
+pub(crate) fn descriptor_path(handle: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }
 
 fn found(handle: &OwnedFd) -> io::Result<Found> {

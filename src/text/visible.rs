@@ -1,20 +1,20 @@
-//! Text of a policy or a path, made safe to print.
+//! Text that a person reviews, with everything visible in it.
 //!
 //! In: any string. Out: the same with control characters and invisible ones as escapes, so that a policy file can't
-//! steer the terminal of the person who reviews it. Text of test runs is left to `crate::text`.
+//! steer the terminal of the person who reviews it. Text for an agent is left to `crate::text::printable`.
 
 /// Gives `text` with all characters escaped that a terminal would act on or hide.
 #[must_use]
-pub fn printable(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        push_printable(&mut shown, character);
+        push_visible(&mut shown, character);
     }
     shown
 }
 
 /// Appends one character, escaped where a terminal would act on it or hide it.
-pub(in crate::policy) fn push_printable(shown: &mut String, character: char) {
+pub fn push_visible(shown: &mut String, character: char) {
     if character.is_control() || is_invisible(character) {
         shown.extend(character.escape_unicode());
     } else {
@@ -40,7 +40,7 @@ const fn is_invisible(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::visible;
 
     #[test]
     fn what_a_terminal_acts_on_is_escaped() {
@@ -52,7 +52,7 @@ mod tests {
             ("right-to-left override", "a\u{202e}b", "a\\u{202e}b"),
         ];
         for (name, text, expected) in rows {
-            assert_eq!(printable(text), expected, "{name}");
+            assert_eq!(visible(text), expected, "{name}");
         }
     }
 }
