@@ -19,29 +19,65 @@ use crate::confined::{WARDEN, World, invocation};
 /// How long a test waits for what must come; far more than it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A word that all processes of one test bear in their arguments.
-pub(crate) fn mark() -> String {
+/// A word that all processes of one test bear in their arguments. A test that fails leaves none of them either.
+pub(crate) struct Mark(String);
+
+pub(crate) fn mark() -> Mark {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("mark-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    Mark(format!("mark-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// The arguments of all living processes that bear a mark, without the program's name.
-pub(crate) fn alive(mark: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap() {
-        let Ok(line) = fs::read(entry.unwrap().path().join("cmdline")) else { continue };
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let words: Vec<&str> = line.split_terminator('\0').collect();
-        if words.contains(&mark) {
-            found.push((*words.get(1).unwrap()).to_owned());
+impl std::ops::Deref for Mark {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Mark {
+    /// The living processes that bear the mark, with the first of their arguments.
+    fn bearers(&self) -> Vec<(Pid, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap() {
+            let path = entry.unwrap().path();
+            let Some(pid) = path.file_name().and_then(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
+            else {
+                continue;
+            };
+            let Ok(line) = fs::read(path.join("cmdline")) else { continue };
+            let line = String::from_utf8_lossy(&line).into_owned();
+            let words: Vec<&str> = line.split_terminator('\0').collect();
+            if words.contains(&self.0.as_str()) {
+                found.push((pid, (*words.get(1).unwrap()).to_owned()));
+            }
+        }
+        found
+    }
+
+    /// Kills all that bear the mark.
+    pub(crate) fn kill(&self) {
+        for (pid, _) in self.bearers() {
+            kill_process(pid, Signal::KILL).unwrap_or_default();
         }
     }
-    found.sort_unstable();
-    found
+}
+
+/// The first arguments of all living processes that bear a mark, in order.
+pub(crate) fn alive(mark: &Mark) -> Vec<String> {
+    let mut acts: Vec<_> = mark.bearers().into_iter().map(|(_, act)| act).collect();
+    acts.sort_unstable();
+    acts
 }
 
 /// Waits until the acts of the living processes with that mark are these.
-pub(crate) fn await_alive(mark: &str, acts: &[&str]) {
+pub(crate) fn await_alive(mark: &Mark, acts: &[&str]) {
     await_that(&format!("{acts:?} are alive"), || alive(mark) == acts);
 }
 

@@ -8,7 +8,7 @@ use playwright_warden::policy::confinement::{ProjectAccess, SandboxMode};
 use playwright_warden::runner::supervision::{Event, StopMethod, StopReason};
 use playwright_warden::sandbox::invocation::Invocation;
 use playwright_warden::sandbox::{Feature, Plan};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::confined::{WARDEN, World, attack, feed, users};
 use crate::supervised::{Supervisor, alive, await_alive, await_that, mark, order, order_for};
@@ -175,20 +175,15 @@ fn a_run_ends_when_who_started_it_is_killed() {
         fs::write(&orders, line + "\n").unwrap();
         world.hand_over("run/order");
         let script = format!(
-            "{{ cat {}; exec {} sleep {starter}; }} | {WARDEN} supervise > {}",
+            "{{ cat {}; exec {} sleep {}; }} | {WARDEN} supervise > {}",
             orders.display(),
             attack().display(),
+            &*starter,
             events.display()
         );
         let mut pipeline = world.command("/bin/sh".as_ref()).args(["-c", &script]).spawn().unwrap();
         await_alive(&run, &["daemon", "stubborn", "stubborn-family"]);
-        let found = fs::read_dir("/proc").unwrap().find_map(|entry| {
-            let path = entry.unwrap().path();
-            let line = String::from_utf8_lossy(&fs::read(path.join("cmdline")).ok()?).into_owned();
-            let is_starter = line.ends_with(&format!("\0{starter}\0"));
-            is_starter.then(|| path.file_name()?.to_str()?.parse::<i32>().ok()).flatten()
-        });
-        kill_process(Pid::from_raw(found.unwrap()).unwrap(), Signal::KILL).unwrap();
+        starter.kill();
         assert!(pipeline.wait().unwrap().success());
         assert_eq!(alive(&run), [""; 0]);
         let events = fs::read_to_string(events).unwrap();
