@@ -127,6 +127,7 @@ impl StateDir {
     /// [`RunDirError::State`] when the runs can't be listed or one can't be removed.
     pub fn sweep(&self) -> Result<(), RunDirError> {
         let runs = self.runs();
+        let _order = Lock::wait_for(&runs).map_err(state_error(&runs))?;
         for entry in std::fs::read_dir(&runs).map_err(state_error(&runs))? {
             let path = entry.map_err(state_error(&runs))?.path();
             if Lock::take(&path).is_ok() {
@@ -145,9 +146,17 @@ struct Lock {
 
 impl Lock {
     fn take(path: &Path) -> io::Result<Self> {
+        Self::lock(path, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn wait_for(path: &Path) -> io::Result<Self> {
+        Self::lock(path, FlockOperation::LockExclusive)
+    }
+
+    fn lock(path: &Path, operation: FlockOperation) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = open(path, flags, Mode::empty())?;
-        flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+        flock(&directory, operation)?;
         Ok(Self { _held: directory })
     }
 }
@@ -170,7 +179,10 @@ impl RunDir {
     /// # Errors
     /// [`RunDirError`] when it can't be made.
     pub fn create(state: &StateDir, run: RunId) -> Result<Self, RunDirError> {
-        let path = state.runs().join(run.to_string());
+        let runs = state.runs();
+        // Another server must not sweep the directory between its making and its lock.
+        let _order = Lock::wait_for(&runs).map_err(state_error(&runs))?;
+        let path = runs.join(run.to_string());
         make(&path)?;
         let lock = Lock::take(&path).map_err(state_error(&path))?;
         for name in ["home", "tmp", "cache", "out"] {

@@ -160,7 +160,7 @@ impl<'report> Teller<'report> {
                     full += 1;
                     self.explain(&mut answer, test, attempt, caps);
                 }
-                answer.same_error_as = known.filter(|id| *id != answer.id);
+                answer.same_error_as = known;
             }
             if detail == Detail::Whole {
                 answer.tags = test.tags.iter().map(|tag| self.clean(tag, caps.line)).collect();

@@ -1,0 +1,130 @@
+//! The documents say what is true: the map names every file, the tables every code, and every test they name exists.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests look from outside, with all that the standard library has"
+)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use playwright_warden::server::answer::ErrorCode;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![root().join(directory)];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.file_name().unwrap() != "node_modules" {
+                waiting.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// What stands in backticks in a document.
+fn quoted(text: &str) -> BTreeSet<&str> {
+    text.lines()
+        .filter(|line| !line.starts_with("```"))
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .collect()
+}
+
+#[test]
+fn the_code_map_names_every_file() {
+    let map = read("ARCHITECTURE.md");
+    let named: BTreeSet<String> = map
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `src/")?.split_once('`'))
+        .map(|(name, _)| format!("src/{name}"))
+        .collect();
+    let there: BTreeSet<String> = files("src", "rs")
+        .iter()
+        .map(|path| path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(named, there);
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let mut sources = String::new();
+    for file in files("src", "rs").iter().chain(&files("tests", "rs")) {
+        sources.push_str(&fs::read_to_string(file).unwrap());
+    }
+    let mut documents = vec![root().join("ARCHITECTURE.md"), root().join("README.md")];
+    documents.extend(files("docs", "md"));
+    let mut checked = 0;
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        // Names of tests are sentences: nothing else in the documents has so many words.
+        for name in quoted(&text)
+            .into_iter()
+            .filter(|name| name.matches('_').count() >= 3 && !name.contains(['/', ' ', '.']))
+        {
+            let is_code = ["_bytes_per_process", "PW_", "PLAYWRIGHT_", "SECCOMP_"]
+                .iter()
+                .any(|part| name.contains(part));
+            assert!(
+                is_code || sources.contains(&format!("fn {name}(")),
+                "{}: no test `{name}`",
+                document.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 10, "only {checked} names of tests found");
+}
+
+#[test]
+fn readme_lists_every_error_code() {
+    let readme = read("README.md");
+    let listed: BTreeSet<String> = readme
+        .lines()
+        .skip_while(|line| !line.starts_with("| code |"))
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(code, _)| code.to_owned())
+        .collect();
+    let codes =
+        ErrorCode::ALL.iter().map(|code| serde_json::to_value(code).unwrap().as_str().unwrap().to_owned());
+    assert_eq!(listed, codes.collect());
+}
+
+#[test]
+fn readmes_client_configuration_is_json() {
+    let readme = read("README.md");
+    let json = readme.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(value.pointer("/mcpServers/playwright-warden/command").unwrap(), "playwright-warden");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut documents =
+        vec![root().join("ARCHITECTURE.md"), root().join("README.md"), root().join("CHANGELOG.md")];
+    documents.extend(files("docs", "md"));
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let local = !target.starts_with("http") && !target.starts_with('#');
+            let path = document.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(!local || path.exists(), "{}: {target} leads nowhere", document.display());
+        }
+    }
+}
