@@ -146,14 +146,14 @@ struct Lock {
 
 impl Lock {
     fn take(path: &Path) -> io::Result<Self> {
-        Self::lock(path, FlockOperation::NonBlockingLockExclusive)
+        Self::opened(path, FlockOperation::NonBlockingLockExclusive)
     }
 
     fn wait_for(path: &Path) -> io::Result<Self> {
-        Self::lock(path, FlockOperation::LockExclusive)
+        Self::opened(path, FlockOperation::LockExclusive)
     }
 
-    fn lock(path: &Path, operation: FlockOperation) -> io::Result<Self> {
+    fn opened(path: &Path, operation: FlockOperation) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = open(path, flags, Mode::empty())?;
         flock(&directory, operation)?;
