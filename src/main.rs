@@ -97,6 +97,10 @@ fn main() -> ExitCode {
         serve(&arguments)
     };
     outcome.unwrap_or_else(|error| {
+        // Whoever read the output has seen enough.
+        if error.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe) {
+            return ExitCode::SUCCESS;
+        }
         // Standard error may be closed; there is no other place for it.
         drop(writeln!(io::stderr(), "playwright-warden: {}", chain(&*error)));
         exit::input_output()
@@ -127,7 +131,7 @@ fn serve(arguments: &Arguments) -> Outcome {
     let inputs = Inputs::of_this_process(arguments.policy.clone())?;
     let loaded = policy::load(&inputs);
     let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
-        io::stderr().write_all(loaded.render(style()).as_bytes())?;
+        writeln!(io::stderr(), "{}", loaded.render(style()))?;
         writeln!(io::stderr(), "playwright-warden: this policy is not valid, so the server does not start")?;
         return Ok(match loaded.verdict() {
             Verdict::InputOutput => exit::input_output(),

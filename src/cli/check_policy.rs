@@ -117,7 +117,9 @@ pub fn run(
     };
     match options.format {
         Format::Human => {
-            err.write_all(loaded.render(options.style).as_bytes())?;
+            if !loaded.diagnostics.is_empty() {
+                writeln!(err, "{}", loaded.render(options.style))?;
+            }
             write_human(out, &loaded, sandbox.as_ref(), call.as_ref())?;
         }
         Format::Json => write_json(out, &loaded, sandbox.as_ref(), call.as_ref())?,
