@@ -63,6 +63,7 @@ fn arguments(
     filter: Option<&Filter>,
     places: Places<'_>,
 ) -> Result<Vec<OsString>, CommandError> {
+    let options = &terms.options;
     let mut argv: Vec<OsString> = vec![places.installation.cli.clone().into(), "test".into()];
     let mut option =
         |name: &str, value: &dyn std::fmt::Display| argv.push(format!("--{name}={value}").into());
@@ -70,26 +71,26 @@ fn arguments(
     for project in &terms.projects {
         option("project", project);
     }
-    if let Some(tag) = &terms.tag {
+    if let Some(tag) = &options.tag {
         option("grep", tag);
     }
-    if let Some(workers) = terms.workers {
+    if let Some(workers) = options.workers {
         match workers {
             Workers::Count(count) => option("workers", &count),
             Workers::Percent(share) => option("workers", &format_args!("{share}%")),
         }
     }
-    if let Some(retries) = terms.retries {
+    if let Some(retries) = options.retries {
         option("retries", &retries);
     }
-    if let Some(failures) = terms.max_failures {
+    if let Some(failures) = options.max_failures {
         option("max-failures", &failures);
     }
-    if let Some(trace) = terms.trace {
+    if let Some(trace) = options.trace {
         option("trace", &trace.as_str());
     }
-    argv.extend(snapshots(terms.update_snapshots, &places.installation.version)?.map(OsString::from));
-    if terms.headed == Headed::Yes {
+    argv.extend(snapshots(options.update_snapshots, &places.installation.version)?.map(OsString::from));
+    if options.headed == Headed::Yes {
         argv.push("--headed".into());
     }
     let mut output = OsString::from("--output=");

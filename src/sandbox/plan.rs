@@ -187,7 +187,7 @@ impl Plan {
 
 fn writes_snapshots(terms: &RunTerms) -> bool {
     matches!(
-        terms.update_snapshots,
+        terms.options.update_snapshots,
         Some(UpdateSnapshots::All | UpdateSnapshots::Changed | UpdateSnapshots::Missing)
     )
 }

@@ -19,7 +19,7 @@ use crate::{
         pattern::name::{EnvName, NamePattern},
         request::{
             failed_tests::GetFailedTests,
-            run_tests::{DEFAULT_TIMEOUT, Headed, RunTests, TraceMode, UpdateSnapshots, Workers},
+            run_tests::{DEFAULT_TIMEOUT, Headed, RunOptions, RunTests, UpdateSnapshots, Workers},
         },
         rules::{DirRefusal, EnvRules, SandboxRules},
         tool::ToolName,
@@ -51,20 +51,8 @@ pub struct RunTerms {
     pub scope: PathBuf,
     /// Playwright projects; all of the config where empty.
     pub projects: Vec<String>,
-    /// `--grep`.
-    pub tag: Option<String>,
-    /// `--update-snapshots`.
-    pub update_snapshots: Option<UpdateSnapshots>,
-    /// `--headed`.
-    pub headed: Headed,
-    /// `--workers`.
-    pub workers: Option<Workers>,
-    /// `--retries`.
-    pub retries: Option<u64>,
-    /// `--max-failures`.
-    pub max_failures: Option<u64>,
-    /// `--trace`.
-    pub trace: Option<TraceMode>,
+    /// What Playwright's command line is told besides.
+    pub options: RunOptions,
     /// How long the run may take.
     pub timeout: Duration,
     /// How long it may take to end itself.
@@ -187,13 +175,7 @@ impl Policy {
             project: request.directory.path().to_owned(),
             scope,
             projects,
-            tag: request.tag.clone(),
-            update_snapshots: request.update_snapshots,
-            headed: request.headed,
-            workers: request.workers,
-            retries: request.retries,
-            max_failures: request.max_failures,
-            trace: request.trace,
+            options: request.options.clone(),
             timeout,
             grace: self.limits().grace_seconds().value.bound().unwrap_or(Duration::MAX),
             set,
@@ -300,13 +282,13 @@ impl Policy {
 
     fn judge_flags(&self, request: &RunTests, checks: &mut Checks) -> Result<(), Denial> {
         let headed = self.run().headed();
-        if request.headed == Headed::Yes && !headed.value {
+        if request.options.headed == Headed::Yes && !headed.value {
             let message = "headed browsers are not allowed".to_owned();
             return Err(checks.fail(Denial::explicit("run.headed", &headed.origin, "headed", message)));
         }
         checks.pass("run.headed", vec![headed.origin.clone()], "");
         let update = self.run().update_snapshots();
-        let asked = request.update_snapshots.filter(|mode| *mode != UpdateSnapshots::None);
+        let asked = request.options.update_snapshots.filter(|mode| *mode != UpdateSnapshots::None);
         if let Some(mode) = asked {
             let sandbox = self.sandbox();
             let read_only = sandbox.project().value == ProjectAccess::ReadOnly
@@ -338,13 +320,13 @@ impl Policy {
         let milliseconds = Sourced::new(in_milliseconds(longest.value), longest.origin.clone());
         let asked = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         bound("limits.run_seconds", "timeout", asked, &milliseconds, checks)?;
-        let workers = match request.workers {
+        let workers = match request.options.workers {
             Some(Workers::Count(count)) => count,
             Some(Workers::Percent(share)) => processors().saturating_mul(share).div_ceil(100),
             None => 1,
         };
         bound("limits.workers", "workers", workers, limits.workers(), checks)?;
-        bound("limits.retries", "retries", request.retries.unwrap_or(0), limits.retries(), checks)?;
+        bound("limits.retries", "retries", request.options.retries.unwrap_or(0), limits.retries(), checks)?;
         Ok(timeout)
     }
 }

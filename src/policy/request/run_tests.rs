@@ -193,6 +193,19 @@ pub struct RunTests {
     pub spec: Option<Spec>,
     /// Playwright projects, as the config names them; all that are permitted where empty.
     pub projects: Vec<String>,
+    /// What Playwright's command line is told besides.
+    pub options: RunOptions,
+    /// How long the whole run may take.
+    pub timeout: Option<Duration>,
+    /// Variables for the run, by name; neither names nor values are checked yet.
+    pub env: BTreeMap<String, String>,
+    /// Which tests the answer holds.
+    pub include: IncludeTests,
+}
+
+/// Options of Playwright's command line; what is absent is as the config says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
     /// `--grep`.
     pub tag: Option<String>,
     /// `--update-snapshots`.
@@ -207,12 +220,6 @@ pub struct RunTests {
     pub max_failures: Option<u64>,
     /// `--trace`.
     pub trace: Option<TraceMode>,
-    /// How long the whole run may take.
-    pub timeout: Option<Duration>,
-    /// Variables for the run, by name; neither names nor values are checked yet.
-    pub env: BTreeMap<String, String>,
-    /// Which tests the answer holds.
-    pub include: IncludeTests,
 }
 
 /// Whether browsers show their windows.
@@ -325,13 +332,15 @@ impl RunTests {
             directory: arguments::working_directory(given.working_directory.as_deref(), launch)?,
             spec: given.spec.as_deref().map(Spec::parse).transpose()?,
             projects,
-            tag: given.tag,
-            update_snapshots: given.update_snapshots,
-            headed: if given.headed == Some(true) { Headed::Yes } else { Headed::AsConfigured },
-            workers: given.workers,
-            retries: given.retries,
-            max_failures: given.max_failures,
-            trace: given.trace,
+            options: RunOptions {
+                tag: given.tag,
+                update_snapshots: given.update_snapshots,
+                headed: if given.headed == Some(true) { Headed::Yes } else { Headed::AsConfigured },
+                workers: given.workers,
+                retries: given.retries,
+                max_failures: given.max_failures,
+                trace: given.trace,
+            },
             timeout: given.timeout.map(arguments::milliseconds),
             env: given.env,
             include: given.include,
