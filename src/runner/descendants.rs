@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the kernel gets between two rounds.
 const PAUSE: Duration = Duration::from_millis(1);
 /// How often a round kills the direct children before it walks all of `/proc` again.
-const QUICK_ROUNDS: u32 = 16;
+const QUICK_ROUNDS: u32 = 64;
 
 /// One process, told apart from a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +40,8 @@ struct Stat {
 pub struct Family {
     program: Pid,
     ended: Option<WaitStatus>,
+    /// How many quick rounds come before the next walk.
+    quick_rounds: u32,
 }
 
 /// What a sweep did.
@@ -63,7 +65,7 @@ pub enum Children {
 impl Family {
     /// Takes charge of all children of this process, `program` being the one whose end matters.
     pub const fn new(program: Pid) -> Self {
-        Self { program, ended: None }
+        Self { program, ended: None, quick_rounds: 0 }
     }
 
     /// Tells how the program ended, once it was reaped.
@@ -101,10 +103,11 @@ impl Family {
         let give_up = Instant::now() + PATIENCE;
         let mut killed = BTreeSet::new();
         let mut survivors = 0;
-        while self.reap()? == Children::Some {
+        while self.kill_children(own)? == Children::Some {
             let living = descendants(own.as_raw_nonzero().get())?;
             if Instant::now() >= give_up {
-                survivors = living.iter().filter(|process| !process.is_dead).count();
+                // At least one, though a walk may have missed it: there are children.
+                survivors = living.iter().filter(|process| !process.is_dead).count().max(1);
                 break;
             }
             for process in living {
@@ -116,11 +119,31 @@ impl Family {
                     killed.insert(process);
                 }
             }
-            kill_children(own);
             std::thread::sleep(PAUSE);
         }
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         Ok(Swept { killed: count(killed.len()), survivors: count(survivors) })
+    }
+
+    /// Kills and reaps the direct children as fast as the kernel lists them, a bounded number of times: a process that forks
+    /// and exits over and over is always one, and is another before a walk through a long `/proc` is over. Their numbers
+    /// can't be reused, for only this process reaps them.
+    ///
+    /// The list needs `CONFIG_PROC_CHILDREN`; without it the walk alone must do.
+    fn kill_children(&mut self, own: Pid) -> io::Result<Children> {
+        let list = format!("/proc/self/task/{}/children", own.as_raw_nonzero());
+        // In the first round the walk comes first, so that what is killed is counted.
+        for _ in 0..std::mem::replace(&mut self.quick_rounds, QUICK_ROUNDS) {
+            if self.reap()? == Children::None {
+                return Ok(Children::None);
+            }
+            let Ok(children) = read(&list) else { break };
+            for pid in children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+                // One that ended already stays as it is; one that may not be killed is counted by the walk.
+                rustix::process::kill_process(pid, Signal::KILL).unwrap_or_default();
+            }
+        }
+        self.reap()
     }
 }
 
@@ -133,21 +156,6 @@ fn kill(process: Process) -> io::Result<()> {
             rustix::process::pidfd_send_signal(&handle, Signal::KILL)
         }
         Some(_) | None => Err(Errno::SRCH),
-    }
-}
-
-/// Kills the direct children as fast as the kernel lists them: a process that forks and exits over and over is always one,
-/// and gone before a walk through `/proc` is over. Their numbers can't be reused, for only this process reaps them.
-///
-/// The list needs `CONFIG_PROC_CHILDREN`; without it the walk alone must do.
-fn kill_children(own: Pid) {
-    let list = format!("/proc/self/task/{}/children", own.as_raw_nonzero());
-    for _ in 0..QUICK_ROUNDS {
-        let Ok(children) = read(&list) else { return };
-        for pid in children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
-            // One that ended already stays as it is; one that may not be killed is counted by the walk.
-            rustix::process::kill_process(pid, Signal::KILL).unwrap_or_default();
-        }
     }
 }
 

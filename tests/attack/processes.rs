@@ -29,7 +29,9 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
         "session" => Ok((rustix::process::getsid(None).ok() == Some(rustix::process::getpid())).to_string()),
         "stdin" => {
             let mut all = Vec::new();
-            io::stdin().read_to_end(&mut all).map(|length| format!("{length} bytes"))
+            io::stdin().read_to_end(&mut all).and_then(|length| {
+                Ok(format!("{length} bytes of {}", fs::read_link("/proc/self/fd/0")?.display()))
+            })
         }
         "no-landlock" => Err(without(&LANDLOCK, arguments)),
         "no-seccomp" => Err(without(&[nix::libc::SYS_seccomp], arguments)),

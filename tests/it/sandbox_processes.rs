@@ -106,7 +106,7 @@ fn a_program_gets_its_own_environment_session_and_input() {
             let found = confine(&mut command, &plan, Some(invocation(&["environment"])));
             assert_eq!(found.output, "GIVEN=value");
             assert_eq!(world.act(&plan, &["session"]).output, "true");
-            assert_eq!(world.act(&plan, &["stdin"]).output, "0 bytes");
+            assert_eq!(world.act(&plan, &["stdin"]).output, "0 bytes of /dev/null");
             assert_eq!(world.act(&plan, &["status", "SigBlk"]).output, "0000000000000000");
         }
     }

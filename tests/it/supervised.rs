@@ -90,13 +90,13 @@ pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// An order for one act of the program of attacks: no time limit that matters, a short grace.
+/// An order for one act of the program of attacks: a short grace, and a time limit for a test that fails.
 pub(crate) fn order(plan: &Plan, act: &[&str]) -> Order {
     order_for(plan, invocation(act))
 }
 
 pub(crate) fn order_for(plan: &Plan, invocation: Invocation) -> Order {
-    Order { plan: plan.clone(), invocation, timeout_ms: 600_000, grace_ms: 200, output_tail_bytes: 1000 }
+    Order { plan: plan.clone(), invocation, timeout_ms: 60_000, grace_ms: 200, output_tail_bytes: 1000 }
 }
 
 /// A supervisor at work.
@@ -112,11 +112,15 @@ impl Supervisor {
     }
 
     pub(crate) fn start_by(command: &mut Command, order: &Order) -> Self {
+        Self::start_with(command, &format!("{}\n", serde_json::to_string(order).unwrap()))
+    }
+
+    pub(crate) fn start_with(command: &mut Command, lines: &str) -> Self {
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut input = process.stdin.take().unwrap();
         let events = process.stdout.take().map(BufReader::new);
-        writeln!(input, "{}", serde_json::to_string(order).unwrap()).unwrap();
+        input.write_all(lines.as_bytes()).unwrap();
         Self { process, input: Some(input), events }
     }
 
