@@ -74,8 +74,8 @@ async function runTests() {
   const { total, passed, failed, flaky } = run.stats;
   const wrap = run.tests.find(test => test.title.includes('gift wrap'));
   say(
-    `${total} tests: ${passed} passed, ${failed} failed, ${flaky} flaky. The first failure is a bug of the shop: with gift ` +
-      `wrap the total is "€ NaN". One call, about ${tokens(run.text)} tokens: which line expected what, and what there was.`,
+    `${total} tests: ${passed} passed, ${failed} failed, ${flaky} flaky. The first failure is a bug of the shop: with ` +
+      `gift wrap the total is "€ NaN". One call and about ${tokens(run.text)} tokens tell where, and what was expected.`,
   );
   promise('the bug of the shop is found and explained', wrap?.status === 'failed' && wrap.error.includes('€ NaN'));
   promise('4 tests passed, 2 failed, 1 was flaky', passed === 4 && failed === 2 && flaky === 1);

@@ -1,4 +1,4 @@
-// How the demo looks: little colour, none without a terminal or with NO_COLOR, and the time that passes while one waits.
+// How the demo looks: little colour, none without a terminal or with NO_COLOR; the time that passes while one waits.
 
 const terminal = process.stdout.isTTY ?? false;
 const coloured = terminal && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
