@@ -322,7 +322,8 @@ impl Told<'_> {
         });
         let texts = failures.map(|failure| failure.message.as_str());
         let outputs = [self.stopped.stdout.text.as_str(), self.stopped.stderr.text.as_str()];
-        refusal::hints(self.plan, self.project, texts.chain(outputs))
+        let hints = refusal::hints(self.plan, self.project, texts.chain(outputs));
+        hints.iter().map(|hint| self.output(hint)).collect()
     }
 
     /// The arguments of a next call: in the same project, unless it is the default one.
