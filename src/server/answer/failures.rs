@@ -314,6 +314,55 @@ fn reason(kind: &FailureKind) -> Option<String> {
 
 /// A text without empty lines and trailing blanks: Playwright's messages are set for a terminal.
 fn compact(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let has_browser_log = text.contains("\nBrowser logs:");
+    let is_noise = |line: &str| line.is_empty() || has_browser_log && repeats_browser_log(line);
+    let told = text.lines().map(str::trim_end).filter(|line| !is_noise(line));
+    let lines: Vec<&str> = told.map(without_switches).collect();
     lines.join("\n")
+}
+
+/// What a browser was launched with, without its 3 KB of switches, which hide why it died.
+fn without_switches(line: &str) -> &str {
+    match line.split_once(" --") {
+        Some((program, _)) if program.contains("<launching> ") => program,
+        Some(_) | None => line,
+    }
+}
+
+/// Whether a line of a call log stands in the log of the browser above, or tells of the cleaning up. How the browser
+/// ended does not.
+fn repeats_browser_log(line: &str) -> bool {
+    let entry = line.trim_start().strip_prefix("- ");
+    let of_browser = |entry: &str| entry.starts_with("<launch") || entry.starts_with("[pid=");
+    entry.is_some_and(|entry| of_browser(entry) && !entry.contains("<process did exit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_told_without_what_a_terminal_or_a_launcher_adds() {
+        for (rule, text, expected) in [
+            ("blank lines and ends go", "a \n\n  b\n", "a\n  b"),
+            (
+                "a launch tells the program and why it died",
+                "closed\nBrowser logs:\n\n<launching> /opt/my chrome --a --b=c\n<launched> pid=7\n\
+                 [pid=7][err] FATAL: no socket\nCall log:\n  - <launching> /opt/my chrome --a --b=c\n  \
+                 - <launched> pid=7\n  - [pid=7][err] FATAL: no socket\n  - [pid=7] <kill>\n  \
+                 - [pid=7] <process did exit: exitCode=null, signal=SIGABRT>\n",
+                "closed\nBrowser logs:\n<launching> /opt/my chrome\n<launched> pid=7\n\
+                 [pid=7][err] FATAL: no socket\nCall log:\n  \
+                 - [pid=7] <process did exit: exitCode=null, signal=SIGABRT>",
+            ),
+            (
+                "a call log without a browser's own log stays",
+                "timeout\nCall log:\n  - <launching> /c --a\n  - [pid=7] <kill>",
+                "timeout\nCall log:\n  - <launching> /c\n  - [pid=7] <kill>",
+            ),
+            ("a difference stays", "-  [pid=7] --x\n+  [pid=8] --x", "-  [pid=7] --x\n+  [pid=8] --x"),
+        ] {
+            assert_eq!(compact(text), expected, "{rule}");
+        }
+    }
 }
