@@ -5,7 +5,7 @@ const coloured = terminal && !process.env.NO_COLOR && process.env.TERM !== 'dumb
 const width = Math.min(process.stdout.columns || 100, 110);
 const margin = '   ';
 
-const style = code => text => (coloured ? `\x1b[${code}m${text}\x1b[0m` : text);
+const style = code => text => (coloured && text ? `\x1b[${code}m${text}\x1b[0m` : text);
 const [bold, dim, red, green] = ['1', '2', '31', '32'].map(style);
 
 let steps = 0;
