@@ -119,7 +119,7 @@ fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> 
         .directory
         .dir()
         .open_file(&name, grant.terms().report_bytes())
-        .map_err(|error| refusals::unopened(&error))?;
+        .map_err(|error| refusals::unopened_of_run(&error))?;
     let mut source = SourceAnswer::finished(past.ended);
     source.run_id = Some(past.run.to_string());
     Ok((source, file))
@@ -128,15 +128,12 @@ fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> 
 /// The later-finished of the project's last run and its results file.
 fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     let past = warden.tracker.past(grant.project().path(), None);
-    let run = past.as_ref().map(|past| open_run(past, grant));
-    let file = match open_results_file(grant) {
-        Ok(file) => file,
-        // Without a results file the run is all there is.
-        Err(error) => return run.unwrap_or(Err(error)),
-    };
-    match run {
-        Some(Ok(found)) if past.is_some_and(|past| past.ended >= file.1.modified()) => Ok(found),
-        Some(_) | None => Ok(file),
+    let file = open_results_file(grant);
+    match (past, file) {
+        (Some(past), Ok(file)) if past.ended < file.1.modified() => Ok(file),
+        // A run that left no report has no failures to tell, but an older file would be a wrong answer.
+        (Some(past), Ok(_) | Err(_)) => open_run(&past, grant),
+        (None, file) => file,
     }
 }
 

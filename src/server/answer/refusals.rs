@@ -84,6 +84,15 @@ pub fn unopened(error: &PathError) -> ToolError {
     }
 }
 
+/// The report of a run can't be opened.
+pub fn unopened_of_run(error: &PathError) -> ToolError {
+    if matches!(error, PathError::Missing(_)) {
+        let hint = "the answer of its run_tests says why, in `errors`";
+        return ToolError::new(ErrorCode::ReportNotFound, "the run wrote no report").with_hint(hint);
+    }
+    unopened(error)
+}
+
 /// The report can't be read.
 pub fn unreadable(error: &ReportError) -> ToolError {
     let hint = "it must be what Playwright's json reporter writes; run the tests again";
