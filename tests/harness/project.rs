@@ -61,6 +61,12 @@ impl Project {
 
     /// Writes a file, with its directories.
     pub fn file(self, name: &str, text: &str) -> Self {
+        self.write(name, text);
+        self
+    }
+
+    /// Writes a file while the project is in use.
+    pub fn write(&self, name: &str, text: &str) {
         let path = self.path.join(name);
         let mut directory = path.parent().unwrap();
         fs::create_dir_all(directory).unwrap();
@@ -69,7 +75,14 @@ impl Project {
             open_to_all(directory);
             directory = directory.parent().unwrap();
         }
-        self
+    }
+
+    /// A directory beside the project, which everybody may read and write.
+    pub fn neighbour(&self, name: &str) -> PathBuf {
+        let path = self.parent().join(name);
+        fs::create_dir(&path).unwrap();
+        open_to_all(&path);
+        path
     }
 
     /// The project's directory.

@@ -10,8 +10,10 @@ use std::{
 
 use rmcp::{
     ServiceExt,
-    model::{CallToolRequestParams, ClientConfig},
-    service::{RoleClient, RunningService},
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, ServerResult,
+    },
+    service::{PeerRequestOptions, RequestHandle, RoleClient, RunningService},
     transport::TokioChildProcess,
 };
 use serde_json::{Value, json};
@@ -145,15 +147,51 @@ impl Server {
     /// Calls a tool.
     #[must_use = "look at the reply"]
     pub fn call(&self, tool: &str, arguments: Value) -> Reply {
+        self.answer(self.begin(tool, arguments))
+    }
+
+    /// Calls a tool and does not wait for the answer.
+    pub fn begin(&self, tool: &str, arguments: Value) -> Pending {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let call = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let client = self.client.as_ref().unwrap();
-        let answered =
-            self.runtime.block_on(async { tokio::time::timeout(DEADLINE, client.call_tool(call)).await });
-        let result = answered.expect("the call answers within its deadline").expect("the call is answered");
-        let text = result.content[0].as_text().unwrap().text.clone();
-        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        Reply { text, json, structured: result.structured_content, is_error: result.is_error == Some(true) }
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
+        let peer = self.client.as_ref().unwrap().peer();
+        let sending = peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+        Pending(self.runtime.block_on(sending).unwrap())
+    }
+
+    /// Waits for the answer of a call.
+    #[must_use = "look at the reply"]
+    pub fn answer(&self, pending: Pending) -> Reply {
+        let answering = pending.0.await_response();
+        let answered = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, answering).await });
+        match answered.expect("the call answers within its deadline").expect("the call is answered") {
+            ServerResult::CallToolResult(result) => Reply::of(result),
+            other => panic!("no answer of a tool: {other:?}"),
+        }
+    }
+
+    /// Cancels a call, as a client does whose user stops it.
+    pub fn cancel(&self, pending: Pending) {
+        let reason = Some("the user stopped it".to_owned());
+        self.runtime.block_on(pending.0.cancel(reason)).unwrap();
+    }
+
+    /// Keeps the connection going until this holds.
+    pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        self.runtime.block_on(async {
+            let wait = async {
+                while !holds() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            tokio::time::timeout(DEADLINE, wait).await.unwrap_or_else(|_| panic!("it never came: {what}"));
+        });
+    }
+
+    /// The directories of the runs that this server keeps or has active.
+    pub fn runs(&self) -> usize {
+        fs::read_dir(self.state().join("runs")).unwrap().count()
     }
 
     /// Runs the project's tests.
@@ -184,6 +222,9 @@ impl Drop for Server {
     }
 }
 
+/// A call that was not answered yet.
+pub struct Pending(RequestHandle<RoleClient>);
+
 /// What a tool answered.
 #[derive(Debug)]
 pub struct Reply {
@@ -198,6 +239,24 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Reads a result, and fails if it is not as every answer has to be.
+    fn of(result: CallToolResult) -> Self {
+        let is_error = result.is_error == Some(true);
+        let text = result.content[0].as_text().unwrap().text.clone();
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        if is_error {
+            assert_eq!(result.structured_content, None, "an error has no structured content");
+            assert!(json["code"].is_string() && json["message"].is_string(), "{text}");
+        } else {
+            assert_eq!(result.structured_content.as_ref(), Some(&json), "both tell the same");
+        }
+        assert_eq!(result.content.len(), 1, "one block");
+        for colour in ["\\u001b", "\\u009b", "\u{1b}", "\u{9b}"] {
+            assert!(!text.contains(colour), "terminal codes: {text}");
+        }
+        Self { text, json, structured: result.structured_content, is_error }
+    }
+
     /// The value at a JSON pointer, `null` where there is none.
     pub fn at(&self, pointer: &str) -> &Value {
         self.json.pointer(pointer).unwrap_or(&Value::Null)

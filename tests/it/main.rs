@@ -2,10 +2,21 @@
 
 // `cfg(test)` always holds here; it tells clippy that also the functions beside the tests may unwrap.
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod check_policy;
+#[cfg(test)]
 mod confined;
 #[cfg(test)]
+mod containment;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
+#[expect(unreachable_pub, reason = "the harness is written as a library of its own")]
 mod harness;
+#[cfg(test)]
+mod peer_answers;
+#[cfg(test)]
+mod peer_processes;
 #[cfg(test)]
 mod policy_diagnostics;
 #[cfg(test)]
