@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{
-    decision::checks::{Checks, Denial},
-    denylist,
-    origin::{Origin, Sourced},
-    pattern::name::EnvName,
-    rules::EnvRules,
+use crate::{
+    policy::{
+        decision::checks::{Checks, Denial},
+        denylist,
+        origin::{Origin, Sourced},
+        pattern::name::EnvName,
+        rules::EnvRules,
+    },
+    text::visible::visible,
 };
 
 /// So many variables a call may set.
@@ -32,7 +35,7 @@ pub(super) fn judge(
     }
     let mut names = BTreeMap::new();
     for (name, value) in asked {
-        let shown: String = name.chars().take(64).collect();
+        let shown = visible(&name.chars().take(64).collect::<String>());
         let Ok(parsed) = EnvName::parse(name) else {
             return Err(builtin(&shown, format!("`{shown}` is no name of an environment variable")));
         };

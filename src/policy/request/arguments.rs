@@ -4,7 +4,7 @@
 //! `null` is absent, a string is an array of one, `5.0` is an integer. Schemas are plain, since some models refuse
 //! unions, type arrays and references.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use schemars::{JsonSchema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
@@ -161,6 +161,23 @@ pub fn strings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
         return Err(D::Error::custom("an empty list or string; leave the argument out instead"));
     }
     Ok(list)
+}
+
+/// Reads an object of strings; its errors repeat no value, since it may be a secret.
+///
+/// # Errors
+/// When it is no object, or one of its values is no string.
+pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let Value::Object(given) = Value::deserialize(deserializer)? else {
+        return Err(D::Error::custom("expected an object with a string for each name"));
+    };
+    let text = |(name, value): (String, Value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(D::Error::custom(format!("the value of `{name}` is not a string")))
+        }
+    };
+    given.into_iter().map(text).collect()
 }
 
 /// Milliseconds as a duration.

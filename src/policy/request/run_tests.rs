@@ -289,7 +289,7 @@ pub struct RunTestsArguments {
     #[schemars(with = "bool")]
     wait: Option<bool>,
     /// Environment variables for the run; only those that the policy lists.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "arguments::texts")]
     #[schemars(with = "BTreeMap<String, String>")]
     env: BTreeMap<String, String>,
     /// Which tests to tell: those that failed (default), or all.
