@@ -31,6 +31,7 @@ use crate::{
     },
     runner::probe::{self, Probed},
     sandbox::{Enforcer, Level, Plan, ProcessLimits},
+    text::visible::visible,
 };
 
 /// The version of the JSON output.
@@ -234,7 +235,8 @@ fn write_human(
         writeln!(out, "effective  {}", policy.hash())?;
         for row in effective::effective(policy) {
             let list = |list: &Vec<policy::origin::Sourced<String>>| {
-                let entries = list.iter().map(|entry| format!("{} ({})", entry.value, entry.origin));
+                let entries =
+                    list.iter().map(|entry| format!("{} ({})", visible(&entry.value), entry.origin));
                 if list.is_empty() { "nothing".to_owned() } else { entries.collect::<Vec<_>>().join(", ") }
             };
             let lists: Vec<String> = row.lists.iter().map(list).collect();
@@ -251,7 +253,7 @@ fn write_human(
     }
     match call {
         Some(Ok(answer)) => write_call(out, answer)?,
-        Some(Err(problem)) => writeln!(out, "INVALID  {problem}")?,
+        Some(Err(problem)) => writeln!(out, "INVALID  {}", visible(problem))?,
         None => {}
     }
     let count = |severity| loaded.diagnostics.iter().filter(|finding| finding.severity == severity).count();
@@ -310,14 +312,14 @@ fn sandbox_line(probed: &Probed) -> String {
 }
 
 fn write_call(out: &mut impl Write, answer: &CallAnswer) -> io::Result<()> {
-    let message = answer.message.as_deref().unwrap_or_default();
+    let message = visible(answer.message.as_deref().unwrap_or_default());
     writeln!(out, "{}  {message}", answer.decision.to_uppercase())?;
     for check in &answer.checks {
         let outcome = check.outcome.replace('_', " ");
-        writeln!(out, "  {outcome:<12} {:<24} {}  {}", check.rule, check.source, check.subject)?;
+        writeln!(out, "  {outcome:<12} {:<24} {}  {}", check.rule, check.source, visible(&check.subject))?;
     }
     match (&answer.permitted, answer.kind) {
-        (Some(permitted), _) => writeln!(out, "  permitted    {permitted}"),
+        (Some(permitted), _) => writeln!(out, "  permitted    {}", visible(permitted)),
         (None, Some("implicit")) => writeln!(out, "  nothing grants it"),
         (None, _) => Ok(()),
     }
