@@ -72,10 +72,13 @@ pub fn unopened(error: &PathError) -> ToolError {
             ToolError::new(ErrorCode::ReportNotFound, "there is no report of this project yet")
                 .with_hint(hint)
         }
+        PathError::TooLarge { .. } => {
+            let hint = "run fewer tests with run_tests (spec, project, tag); an operator can raise `limits.report_bytes`";
+            ToolError::new(ErrorCode::ReportUnreadable, chain(error)).with_hint(hint)
+        }
         PathError::NotAFile { .. }
         | PathError::Escapes(_)
         | PathError::Linked(_)
-        | PathError::TooLarge { .. }
         | PathError::Malformed(_)
         | PathError::Io { .. } => {
             let hint = "remove it and run the tests again";
