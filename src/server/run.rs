@@ -12,7 +12,7 @@ use crate::{
     install::Installation,
     path::{PathError, RelPath},
     policy::request::run_tests::{IncludeTests, RunTests},
-    report::{Report, TestCase, json::read},
+    report::{Report, TestCase, failure::stack::without_foreign_frames, json::read},
     run_dir::{RunDir, RunId},
     runner::{
         command::invocation,
@@ -246,7 +246,7 @@ impl Told<'_> {
         };
         errors.extend(self.unreported(caps));
         let omitted = selected.checked_sub(tests.len()).filter(|omitted| *omitted > 0);
-        let output_tail = if errors.is_empty() { None } else { self.output_tail(caps, &errors) };
+        let output_tail = if errors.is_empty() { None } else { self.output_tail(caps) };
         RunAnswer {
             ok: self.is_ok(),
             state: word(self.stopped),
@@ -288,10 +288,7 @@ impl Told<'_> {
             Ok(report) => format!("the run's report is incomplete: {}", report.incomplete.as_ref()?),
             Err(reason) if !reason.is_empty() => format!("the run's report can't be read: {reason}"),
             Err(_) => {
-                let [stderr, stdout] =
-                    [&self.stopped.stderr, &self.stopped.stdout].map(|tail| self.output(&tail.text));
-                let said = if stderr.is_empty() { stdout } else { stderr };
-                if said.is_empty() { "Playwright wrote no report and no output".to_owned() } else { said }
+                self.complaint().unwrap_or_else(|| "Playwright wrote no report and no output".to_owned())
             }
         };
         Some(ErrorAnswer {
@@ -301,17 +298,23 @@ impl Told<'_> {
         })
     }
 
-    fn output_tail(&self, caps: Caps, errors: &[ErrorAnswer]) -> Option<String> {
+    /// What was said instead of a report.
+    fn complaint(&self) -> Option<String> {
+        let missing = self.report.as_ref().is_err_and(String::is_empty);
+        let said = [&self.stopped.stderr, &self.stopped.stdout].map(|tail| self.output(&tail.text));
+        said.into_iter().find(|said| missing && !said.is_empty())
+    }
+
+    fn output_tail(&self, caps: Caps) -> Option<String> {
         let tails = [&self.stopped.stdout, &self.stopped.stderr].map(|tail| self.output(&tail.text));
-        let news = tails
-            .into_iter()
-            .filter(|tail| !tail.is_empty() && errors.iter().all(|error| error.message != *tail));
+        let told = self.complaint();
+        let news = tails.into_iter().filter(|tail| !tail.is_empty() && told.as_ref() != Some(tail));
         let tail = news.collect::<Vec<_>>().join("\n");
         (!tail.is_empty() && caps.output > 0).then(|| text::keep_tail(&tail, 2 * caps.output).into_owned())
     }
 
     fn output(&self, raw: &str) -> String {
-        self.redactor.redact(text::printable(raw).trim()).into_owned()
+        self.redactor.redact(without_foreign_frames(&text::printable(raw)).trim()).into_owned()
     }
 
     fn hints(&self) -> Vec<String> {

@@ -28,6 +28,13 @@ pub(super) fn own_frames<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<StackF
     lines.filter_map(parse).filter(|frame| is_own(&frame.location.file)).take(MAX_FRAMES).collect()
 }
 
+/// A text as a program printed it, without the frames of Node and of packages.
+pub fn without_foreign_frames(text: &str) -> String {
+    let tells =
+        |line: &&str| !is_frame(line) || parse(line).is_some_and(|frame| is_own(&frame.location.file));
+    text.lines().filter(tells).collect::<Vec<_>>().join("\n")
+}
+
 /// Tells whether a file is the project's own: a real one, and of no package.
 pub(super) fn is_own(file: &ReportedPath) -> bool {
     let mut names = file.as_path().components().map(std::path::Component::as_os_str);
@@ -55,6 +62,15 @@ fn parse(line: &str) -> Option<StackFrame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn printed_text_keeps_its_lines_and_loses_foreign_frames() {
+        let text = "Error: x\n    at f (/p/node_modules/x/i.js:3:4)\n    at /p/playwright.config.ts:1:7\n    at node:vm:1:2 {\n  code: 7\n}";
+        assert_eq!(
+            without_foreign_frames(text),
+            "Error: x\n    at /p/playwright.config.ts:1:7\n  code: 7\n}"
+        );
+    }
 
     #[test]
     fn only_frames_of_the_project_are_kept() {
