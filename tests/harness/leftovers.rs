@@ -14,10 +14,7 @@ pub fn of(directory: &Path) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let read = |name: &str| {
-            #[expect(clippy::disallowed_methods, reason = "`/proc` is looked at, no file of a project")]
-            fs::read(entry.path().join(name)).unwrap_or_default()
-        };
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
         let (arguments, variables) = (read("cmdline"), read("environ"));
         let place = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
         if names(&arguments) || names(&variables) || names(place.as_os_str().as_bytes()) {

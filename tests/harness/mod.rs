@@ -1,7 +1,7 @@
-//! What every suite is built from: projects, browsers, users, processes, and the real server behind a real MCP client.
+//! What every suite is built from: projects, browsers, users, what runs leave behind, and the real server behind a real MCP client.
 
 pub mod browser;
-pub mod processes;
+pub mod leftovers;
 pub mod program;
 pub mod project;
 pub mod server;

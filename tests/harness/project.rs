@@ -17,7 +17,7 @@ pub const SERVES_REPORTS: &str = "1.56.1";
 
 /// A project that is removed when it is dropped; it lies in a directory of its own, so it has neighbours and parents.
 pub struct Project {
-    root: TempDir,
+    _root: TempDir,
     path: PathBuf,
 }
 
@@ -29,7 +29,7 @@ impl Project {
         let path = root.path().canonicalize().unwrap().join("app");
         fs::create_dir(&path).unwrap();
         open_to_all(&path);
-        Self { root, path }
+        Self { _root: root, path }
     }
 
     /// A project with the newest Playwright and a config that runs `tests/`.
@@ -98,11 +98,6 @@ impl Project {
     /// A file's path in the project.
     pub fn at(&self, name: &str) -> PathBuf {
         self.path.join(name)
-    }
-
-    /// The directory that is removed in the end.
-    pub fn root(&self) -> &TempDir {
-        &self.root
     }
 }
 

@@ -165,10 +165,9 @@ impl Server {
     pub fn answer(&self, pending: Pending) -> Reply {
         let answering = pending.0.await_response();
         let answered = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, answering).await });
-        match answered.expect("the call answers within its deadline").expect("the call is answered") {
-            ServerResult::CallToolResult(result) => Reply::of(result),
-            other => panic!("no answer of a tool: {other:?}"),
-        }
+        let result = answered.expect("the call answers within its deadline").expect("the call is answered");
+        let ServerResult::CallToolResult(result) = result else { panic!("no answer of a tool: {result:?}") };
+        Reply::of(&result)
     }
 
     /// Cancels a call, as a client does whose user stops it.
@@ -232,15 +231,13 @@ pub struct Reply {
     pub text: String,
     /// The text, parsed.
     pub json: Value,
-    /// `structuredContent`.
-    pub structured: Option<Value>,
     /// `isError`.
     pub is_error: bool,
 }
 
 impl Reply {
     /// Reads a result, and fails if it is not as every answer has to be.
-    fn of(result: CallToolResult) -> Self {
+    fn of(result: &CallToolResult) -> Self {
         let is_error = result.is_error == Some(true);
         let text = result.content[0].as_text().unwrap().text.clone();
         let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -254,7 +251,7 @@ impl Reply {
         for colour in ["\\u001b", "\\u009b", "\u{1b}", "\u{9b}"] {
             assert!(!text.contains(colour), "terminal codes: {text}");
         }
-        Self { text, json, structured: result.structured_content, is_error }
+        Self { text, json, is_error }
     }
 
     /// The value at a JSON pointer, `null` where there is none.
