@@ -1,5 +1,8 @@
 //! Black-box tests: the real binary, driven from outside. Suites are named for what they protect.
 
+#![expect(clippy::disallowed_methods, reason = "tests start programs and look at the world from outside")]
+#![expect(unreachable_pub, reason = "the harness is written as a library and used by one binary")]
+
 // `cfg(test)` always holds here; it tells clippy that also the functions beside the tests may unwrap.
 #[cfg(test)]
 mod bad_input;
@@ -10,13 +13,16 @@ mod confined;
 #[cfg(test)]
 mod containment;
 #[cfg(test)]
+mod environment;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
-#[expect(unreachable_pub, reason = "the harness is written as a library of its own")]
 mod harness;
 #[cfg(test)]
 mod peer_answers;
 #[cfg(test)]
 mod peer_processes;
+#[cfg(test)]
+mod policy_calls;
 #[cfg(test)]
 mod policy_diagnostics;
 #[cfg(test)]

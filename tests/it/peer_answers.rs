@@ -121,6 +121,37 @@ fn what_failed_outside_any_test_is_told() {
     }
 }
 
+/// Filters that name nothing or look like options: each is one value, and what Playwright says of it is told.
+#[test]
+fn a_filter_that_selects_nothing_is_told_as_such() {
+    let project = Project::new()
+        .config("projects: [{ name: 'chromium' }]")
+        .spec("tests/a.spec.ts", "test('good', () => {});");
+    let server = Server::start(project.path());
+    for (arguments, expected) in [
+        (json!({ "tag": "(" }), "Invalid regular expression"),
+        (json!({ "tag": "--config=evil.ts" }), "No tests found"),
+        (json!({ "project": "--config=evil.ts" }), "--config=evil.ts"),
+        (json!({ "project": ["chromium", "chromium-x"] }), "chromium-x"),
+    ] {
+        let run = server.run(arguments);
+        assert_ok(&run, false, expected);
+        assert!(errors(&run).contains(expected), "{expected}: {}", run.text);
+    }
+}
+
+#[test]
+fn a_flood_of_output_is_bounded() {
+    let flood = "test('floods', () => { for (let i = 0; i < 12; i++) process.stdout.write('x'.repeat(1 << 20)); \
+                 process.stderr.write('y'.repeat(1 << 20)); throw new Error('z'.repeat(3_600_000)) });";
+    let project = Project::new().spec("tests/a.spec.ts", flood);
+    let server = Server::start(project.path());
+    for reply in [server.run_all(), server.call("get_failed_tests", json!({}))] {
+        assert_eq!((reply.is_error, reply.titles()), (false, vec!["floods"]), "{}", reply.text);
+        assert!(reply.text.len() <= 4_000, "{} bytes", reply.text.len());
+    }
+}
+
 #[test]
 fn every_error_of_a_test_and_every_kind_of_end_is_told() {
     let project = Project::new().spec(

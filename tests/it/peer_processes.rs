@@ -1,7 +1,5 @@
 //! Processes that test tools leave behind or hang on: whatever ends a run, nothing of it is left, and the server lives on.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::{
     fs,
     net::TcpListener,
@@ -16,9 +14,10 @@ use rustix::{
 use serde_json::json;
 
 use crate::harness::{
-    processes::{self, assert_none_of},
+    leftovers::{self, assert_none_of},
     project::Project,
     server::{Reply, Server, Setup},
+    user::User,
 };
 
 /// A test that says that it is there and then holds its worker, which hears nothing any more.
@@ -77,6 +76,20 @@ fn a_run_that_hit_its_timeout_leaves_no_process_and_no_port() {
 }
 
 #[test]
+fn a_run_that_hit_its_timeout_tells_what_there_is() {
+    let project = Project::new().spec(
+        "tests/a.spec.ts",
+        "test('passes', () => {});\ntest('waits', async () => { await new Promise(() => {}) });",
+    );
+    let run = Server::start(project.path()).run(json!({ "timeout": 15_000, "include": "all" }));
+    run.assert_refused("run_timed_out");
+    assert_eq!(run.at("/result/state"), "timedOut", "{}", run.text);
+    let stats = run.at("/result/stats");
+    assert_eq!((&stats["passed"], &stats["interrupted"]), (&json!(1), &json!(1)), "{}", run.text);
+    assert_eq!(run.at("/result/tests/1/title"), "waits", "{}", run.text);
+}
+
+#[test]
 fn a_timeout_of_weeks_is_no_timeout_of_nothing() {
     let project = Project::new().spec("tests/a.spec.ts", "test('good', () => {});");
     let policy = "[dirs]\nallow = [\".\"]\n[limits]\nrun_seconds = \"unlimited\"";
@@ -107,13 +120,17 @@ fn a_detached_child_that_holds_the_output_neither_delays_nor_survives() {
 
 #[test]
 fn when_the_client_or_the_server_is_gone_so_are_the_processes() {
-    for way in ["client", "SIGTERM", "SIGKILL"] {
+    // Whoever may become another user tries it as one.
+    let other = *User::all().last().unwrap();
+    for (way, user) in
+        [("client", other), ("SIGTERM", User::Same), ("SIGKILL", other), ("SIGKILL", User::Same)]
+    {
         let project = stuck(free_port());
-        let server = Server::start(project.path());
+        let server = Setup::in_directory(project.path()).user(user).start();
         let pid = server.pid();
         let pending = server.begin("run_tests", json!({}));
         server.until("the test is stuck", || project.at("stuck").exists());
-        assert!(processes::of(project.path()).len() > 3, "the control: there are processes to end");
+        assert!(leftovers::of(project.path()).len() > 3, "the control: there are processes to end");
         let signal = |signal| {
             let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
             kill_process(pid, signal).unwrap();
@@ -191,9 +208,9 @@ fn a_results_file_that_is_no_file_is_told_and_never_waited_for() {
         assert!(reply.text_at("/message").contains(words), "{what}: {}", reply.text);
         assert!(!reply.text.contains("hush"), "{what}: {}", reply.text);
         if results.is_dir() {
-            fs::remove_dir(&results).unwrap()
+            fs::remove_dir(&results).unwrap();
         } else {
-            fs::remove_file(&results).unwrap()
+            fs::remove_file(&results).unwrap();
         }
         assert_alive(&server);
     };
