@@ -1,34 +1,78 @@
-//! The browsers of this machine: Playwright's own, else the system's.
+//! The browsers of this machine, as `tests/browsers` finds them, which `tests/run` asks too.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::project::{NEWEST, open_to_all, playwright};
 
 /// `use` settings that launch the headless shell.
 pub fn headless_shell() -> String {
-    let system = ["/usr/lib/chromium/chromium-headless-shell"];
-    settings("chromium_headless_shell", &system)
+    settings(&program("headless-shell"))
 }
 
 /// `use` settings that launch full Chromium, which needs unix sockets.
 pub fn full_chromium() -> String {
-    let system = ["/usr/lib/chromium/chromium", "/opt/google/chrome/chrome"];
-    settings("chromium-", &system)
+    settings(&program("chromium"))
 }
 
-/// Playwright finds its own browsers by itself; one of the system is named.
-fn settings(own: &str, system: &[&str]) -> String {
-    let cache = std::env::var_os("PLAYWRIGHT_BROWSERS_PATH")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache/ms-playwright")));
-    let installed = cache.and_then(|cache| std::fs::read_dir(cache).ok()).is_some_and(|entries| {
-        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(own))
+fn settings(program: &Path) -> String {
+    format!("use: {{ launchOptions: {{ executablePath: '{}' }} }},", program.display())
+}
+
+/// A directory of browsers as `playwright install` of the newest Playwright makes it, for `PLAYWRIGHT_BROWSERS_PATH`: the
+/// headless shell, full Chromium and ffmpeg, each a link to what is here.
+pub fn directory() -> &'static Path {
+    static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
+    DIRECTORY
+        .get_or_init(|| {
+            let directory = tempfile::Builder::new().prefix("warden-browsers-").tempdir().unwrap();
+            open_to_all(directory.path());
+            let machine = if cfg!(target_arch = "aarch64") { "linux-arm64" } else { "linux64" };
+            for (package, name, place) in [
+                (
+                    "chromium-headless-shell",
+                    "headless-shell",
+                    format!("chrome-headless-shell-{machine}/chrome-headless-shell"),
+                ),
+                ("chromium", "chromium", format!("chrome-{machine}/chrome")),
+                ("ffmpeg", "ffmpeg", "ffmpeg-linux".to_owned()),
+            ] {
+                let package = format!("{}-{}", package.replace('-', "_"), revision(package));
+                let link = directory.path().join(package).join(place);
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                symlink(program(name), &link).unwrap();
+            }
+            directory
+        })
+        .path()
+}
+
+/// The revision of a browser that the newest Playwright expects.
+fn revision(package: &str) -> String {
+    let list = fs::read(playwright(NEWEST).join("playwright-core/browsers.json")).unwrap();
+    let list: Value = serde_json::from_slice(&list).unwrap();
+    let mut browsers = list["browsers"].as_array().unwrap().iter();
+    let browser = browsers.find(|browser| browser["name"] == package).unwrap();
+    browser["revision"].as_str().unwrap().to_owned()
+}
+
+/// The program with this name in the list of `tests/browsers`.
+fn program(name: &str) -> PathBuf {
+    static LIST: OnceLock<String> = OnceLock::new();
+    let list = LIST.get_or_init(|| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browsers");
+        let found = Command::new(script).output().unwrap();
+        String::from_utf8(found.stdout).unwrap()
     });
-    let named = system.iter().find(|path| Path::new(path).is_file());
-    match (installed, named) {
-        (_, Some(path)) => {
-            format!("use: {{ launchOptions: {{ executablePath: '{path}', args: ['--no-sandbox'] }} }},")
-        }
-        (true, None) if own == "chromium-" => "use: { channel: 'chromium' },".to_owned(),
-        (true, None) => String::new(),
-        (false, None) => panic!("no browser for {own}: run tests/run"),
-    }
+    let mut lines = list.lines().filter_map(|line| line.split_once('\t'));
+    let found = lines.find(|(found, _)| *found == name);
+    found.unwrap_or_else(|| panic!("there is no {name} for the tests: run tests/run")).1.into()
 }

@@ -1,5 +1,6 @@
 //! What every suite is built from: projects, browsers, users, what runs leave behind, and the real server behind a real MCP client.
 
+pub mod acts;
 pub mod browser;
 pub mod leftovers;
 pub mod program;

@@ -106,14 +106,20 @@ pub fn open_to_all(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
 }
 
+/// The `node_modules` of the fixtures that hold this Playwright.
+pub fn playwright(version: &str) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/playwright");
+    let modules = fixtures.join(version).join("node_modules");
+    assert!(
+        modules.join("@playwright/test").exists(),
+        "Playwright {version} is not installed: run tests/run"
+    );
+    modules
+}
+
 /// Gives a directory its own `node_modules` with this Playwright.
 pub fn install(version: &str, directory: &Path) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/playwright")
-        .join(version)
-        .join("node_modules");
-    assert!(source.join("@playwright/test").exists(), "Playwright {version} is not installed: run tests/run");
-    link_tree(&source, &directory.join("node_modules"));
+    link_tree(&playwright(version), &directory.join("node_modules"));
     open_to_all(&directory.join("node_modules"));
 }
 

@@ -4,12 +4,6 @@
 //! as root and as an ordinary user if it can, else as the one user there is.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary and look at the world from outside")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a world that can't be made fails its test"
-)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -34,6 +34,8 @@ mod reports;
 #[cfg(test)]
 mod sandbox_files;
 #[cfg(test)]
+mod sandbox_in_runs;
+#[cfg(test)]
 mod sandbox_network;
 #[cfg(test)]
 mod sandbox_processes;

@@ -1,7 +1,5 @@
 //! Reports: what Playwright counted is what is counted, whatever the version, the layout or the fault of the file.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
-
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! What keeps a run from the network, and from sockets in the file system.
 
-#![expect(clippy::unwrap_used, reason = "a listener that can't be made fails its test")]
-
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};

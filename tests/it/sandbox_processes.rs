@@ -1,7 +1,6 @@
 //! What protects other processes from a run, and what a run takes along from the server: nothing.
 
 #![expect(clippy::disallowed_methods, reason = "tests start processes to attack")]
-#![expect(clippy::unwrap_used, reason = "a victim that can't be made fails its test")]
 
 use std::process::{Child, Command};
 
