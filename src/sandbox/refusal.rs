@@ -38,10 +38,11 @@ fn in_text(plan: &Plan, project: &Path, text: &str) -> Vec<String> {
     for denied in text.split("EACCES: permission denied, ").skip(1) {
         let quoted =
             denied.split_once('\'').and_then(|(act, rest)| Some((act.trim(), rest.split_once('\'')?.0)));
-        hints.extend(quoted.and_then(|(act, path)| refused_path(plan, project, act, Path::new(path))));
+        // A relative path starts where the run did.
+        hints.extend(quoted.and_then(|(act, path)| refused_path(plan, project, act, &project.join(path))));
     }
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if says(&["spawn "]) && says(&[" EACCES"]) && !says(&["connect EACCES", "listen EACCES"]) {
+    if says(&["spawn ", "spawnSync "]) && says(&[" EACCES"]) && !says(&["connect EACCES", "listen EACCES"]) {
         hints.push(
             "the sandbox refused to start a program outside the read scope; an operator can add its directory to \
              `sandbox.read`"
@@ -132,7 +133,14 @@ mod tests {
                 "EACCES: permission denied, open '/app/x.png'",
                 Some("`sandbox.outputs`"),
             ),
+            (
+                "a write to the project by a relative path",
+                "EACCES: permission denied, mkdir 'x'",
+                Some("`sandbox.outputs`"),
+            ),
             ("an ordinary refusal", "EACCES: permission denied, open '/run-dir/x'", None),
+            ("a program", "spawn /opt/tool EACCES", Some("`sandbox.read`")),
+            ("a program that is waited for", "spawnSync /opt/tool EACCES", Some("`sandbox.read`")),
             ("a connection", "connect EACCES 127.0.0.1:3000", Some("`sandbox.network")),
             ("full Chromium", "process_singleton_posix.cc: Check failed", Some("`sandbox.unix_sockets")),
             ("something else", "expect(received).toBe(expected)", None),
