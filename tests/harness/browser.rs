@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -28,7 +28,7 @@ fn settings(program: &Path) -> String {
 }
 
 /// A directory of browsers as `playwright install` of the newest Playwright makes it, for `PLAYWRIGHT_BROWSERS_PATH`: the
-/// headless shell, full Chromium and ffmpeg, each a link to what is here.
+/// headless shell, full Chromium and ffmpeg, each a script that becomes what is here.
 pub fn directory() -> &'static Path {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     DIRECTORY
@@ -46,9 +46,11 @@ pub fn directory() -> &'static Path {
                 ("ffmpeg", "ffmpeg", "ffmpeg-linux".to_owned()),
             ] {
                 let package = format!("{}-{}", package.replace('-', "_"), revision(package));
-                let link = directory.path().join(package).join(place);
-                fs::create_dir_all(link.parent().unwrap()).unwrap();
-                symlink(program(name), &link).unwrap();
+                let script = directory.path().join(package).join(place);
+                fs::create_dir_all(script.parent().unwrap()).unwrap();
+                let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", program(name).display());
+                fs::write(&script, text).unwrap();
+                fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
             }
             directory
         })

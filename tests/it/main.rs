@@ -18,6 +18,8 @@ mod environment;
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod peer_answers;
 #[cfg(test)]
 mod peer_processes;
@@ -39,6 +41,8 @@ mod sandbox_in_runs;
 mod sandbox_network;
 #[cfg(test)]
 mod sandbox_processes;
+#[cfg(test)]
+mod sandbox_told;
 #[cfg(test)]
 mod supervised;
 #[cfg(test)]
