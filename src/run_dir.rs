@@ -131,6 +131,7 @@ impl StateDir {
         for entry in std::fs::read_dir(&runs).map_err(state_error(&runs))? {
             let path = entry.map_err(state_error(&runs))?.path();
             if Lock::take(&path).is_ok() {
+                remove_short_name(&path);
                 remove(&path)?;
             }
         }
@@ -167,6 +168,7 @@ impl Lock {
 #[derive(Debug)]
 pub struct RunDir {
     handle: DirHandle,
+    short_tmp: Option<PathBuf>,
     _lock: Lock,
 }
 
@@ -188,7 +190,18 @@ impl RunDir {
         for name in ["home", "tmp", "cache", "out"] {
             make(&path.join(name))?;
         }
-        Ok(Self { handle: DirHandle::open(&path)?, _lock: lock })
+        Ok(Self { handle: DirHandle::open(&path)?, short_tmp: None, _lock: lock })
+    }
+
+    /// Gives `tmp` a short name: a link in `/tmp` that goes when this value goes.
+    ///
+    /// The path of a unix socket has at most 107 bytes (`unix(7)`), of which Chromium needs 45 below `$TMPDIR`; a state
+    /// directory in a home leaves too few. Where no link can be made, the long name stays.
+    pub fn shorten_tmp(&mut self) {
+        let short = short_name(self.handle.path());
+        if std::os::unix::fs::symlink(self.handle.path().join("tmp"), &short).is_ok() {
+            self.short_tmp = Some(short);
+        }
     }
 
     /// The handle beneath which its files are read.
@@ -198,7 +211,8 @@ impl RunDir {
 
     /// Its paths, for a command line and an environment.
     pub fn paths(&self) -> RunPaths {
-        RunPaths::beneath(self.handle.path())
+        let paths = RunPaths::beneath(self.handle.path());
+        RunPaths { tmp: self.short_tmp.clone().unwrap_or(paths.tmp), ..paths }
     }
 
     /// How many bytes its files take; what can't be looked at counts as nothing.
@@ -209,6 +223,9 @@ impl RunDir {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
+        if self.short_tmp.is_some() {
+            remove_short_name(self.handle.path());
+        }
         // What can't be removed now is swept when a server starts.
         drop(remove(self.handle.path()));
     }
@@ -242,6 +259,21 @@ impl RunPaths {
             out: root.join("out"),
             report: root.join(RunDir::REPORT),
         }
+    }
+}
+
+/// The short name of a run directory's `tmp`; it tells nothing of the run's id.
+fn short_name(directory: &Path) -> PathBuf {
+    let name: String = sha256(directory.as_os_str().as_encoded_bytes()).chars().take(16).collect();
+    Path::new("/tmp").join(format!("pw-{name}"))
+}
+
+/// Removes the short name if it is one: `/tmp` is everybody's.
+fn remove_short_name(directory: &Path) {
+    let short = short_name(directory);
+    if std::fs::read_link(&short).is_ok_and(|target| target == directory.join("tmp")) {
+        // A dangling link leads nowhere; whoever may remove it does.
+        drop(std::fs::remove_file(&short));
     }
 }
 
@@ -297,11 +329,29 @@ mod tests {
         let alive = RunDir::create(&state, RunId::draw().unwrap()).unwrap();
         let dead = state.runs().join("rdead");
         make(&dead).unwrap();
+        let short = short_name(&dead);
+        std::os::unix::fs::symlink(dead.join("tmp"), &short).unwrap();
         state.sweep().unwrap();
+        assert!(short.symlink_metadata().is_err());
         assert!(alive.paths().out.is_dir());
         assert!(!dead.exists());
         let gone = alive.paths().root;
         drop(alive);
         assert!(!gone.exists());
+    }
+
+    #[test]
+    fn a_short_name_leaves_room_for_a_socket_and_goes_with_its_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDir::open(root.path()).unwrap();
+        let mut run = RunDir::create(&state, RunId::draw().unwrap()).unwrap();
+        let long = run.paths().tmp;
+        run.shorten_tmp();
+        let short = run.paths().tmp;
+        assert!(short.as_os_str().len() + 45 <= 107, "{}", short.display());
+        std::fs::write(short.join("file"), "").unwrap();
+        assert!(long.join("file").exists());
+        drop(run);
+        assert!(short.symlink_metadata().is_err());
     }
 }

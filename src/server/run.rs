@@ -11,7 +11,10 @@ use crate::{
     gate::RunGrant,
     install::Installation,
     path::{PathError, RelPath},
-    policy::request::run_tests::{IncludeTests, RunTests},
+    policy::{
+        confinement::UnixSockets,
+        request::run_tests::{IncludeTests, RunTests},
+    },
     report::{Report, TestCase, failure::stack::without_foreign_frames, json::read},
     run_dir::{RunDir, RunId},
     runner::{
@@ -174,7 +177,10 @@ fn prepare(
     let installation =
         Installation::find(grant.project(), warden.environment.get("PATH").unwrap_or_default())
             .map_err(|error| refusals::not_installed(&error))?;
-    let directory = RunDir::create(&warden.state, run).map_err(|error| internal(&error))?;
+    let mut directory = RunDir::create(&warden.state, run).map_err(|error| internal(&error))?;
+    if grant.terms().sandbox.unix_sockets == UnixSockets::Allow {
+        directory.shorten_tmp();
+    }
     let cache = warden.state.transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
     let paths = directory.paths();
     let places = Places {
