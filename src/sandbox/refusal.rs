@@ -3,7 +3,7 @@
 //! In: texts of failures and outputs, and the plan they ran under. Out: hints. A guess from words, to help; what really
 //! held stands in the `Enforcement`.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::{
     policy::confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
@@ -38,8 +38,8 @@ fn in_text(plan: &Plan, project: &Path, text: &str) -> Vec<String> {
     for denied in text.split("EACCES: permission denied, ").skip(1) {
         let quoted =
             denied.split_once('\'').and_then(|(act, rest)| Some((act.trim(), rest.split_once('\'')?.0)));
-        // A relative path starts where the run did.
-        hints.extend(quoted.and_then(|(act, path)| refused_path(plan, project, act, &project.join(path))));
+        hints
+            .extend(quoted.and_then(|(act, path)| refused_path(plan, project, act, &written(project, path))));
     }
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&["spawn ", "spawnSync "]) && says(&[" EACCES"]) && !says(&["connect EACCES", "listen EACCES"]) {
@@ -65,6 +65,19 @@ fn in_text(plan: &Plan, project: &Path, text: &str) -> Vec<String> {
         );
     }
     hints
+}
+
+/// The path that was meant: a relative one starts in the project, and `..` goes up as written.
+fn written(project: &Path, path: &str) -> PathBuf {
+    let mut meant = PathBuf::new();
+    for component in project.join(path).components() {
+        if component == Component::ParentDir {
+            meant.pop();
+        } else {
+            meant.push(component);
+        }
+    }
+    meant
 }
 
 fn refused_path(plan: &Plan, project: &Path, act: &str, path: &Path) -> Option<String> {
@@ -138,6 +151,7 @@ mod tests {
                 "EACCES: permission denied, mkdir 'x'",
                 Some("`sandbox.outputs`"),
             ),
+            ("a way out of the project", "EACCES: permission denied, open '../x'", Some("`sandbox.read`")),
             ("an ordinary refusal", "EACCES: permission denied, open '/run-dir/x'", None),
             ("a program", "spawn /opt/tool EACCES", Some("`sandbox.read`")),
             ("a program that is waited for", "spawnSync /opt/tool EACCES", Some("`sandbox.read`")),
