@@ -47,3 +47,5 @@ mod sandbox_told;
 mod supervised;
 #[cfg(test)]
 mod supervision;
+#[cfg(test)]
+mod workspaces;
