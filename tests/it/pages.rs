@@ -42,10 +42,11 @@ fn shop(settings: &str) -> Project {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let config = format!(
         "use: {{ baseURL: 'http://127.0.0.1:{port}', trace: 'on', video: 'on', screenshot: 'on', {settings} }},\n\
-         webServer: {{ command: 'node server.mjs', url: 'http://127.0.0.1:{port}', reuseExistingServer: false, \
+         webServer: {{ command: 'npm run serve', url: 'http://127.0.0.1:{port}', reuseExistingServer: false, \
          env: {{ ...process.env, PORT: '{port}' }} }},"
     );
-    let project = Project::new().file("server.mjs", WEB_SERVER);
+    let manifest = r#"{ "name": "shop", "private": true, "scripts": { "serve": "node server.mjs" } }"#;
+    let project = Project::new().file("server.mjs", WEB_SERVER).file("package.json", manifest);
     project.config(&config).spec("tests/shop.spec.ts", SPEC)
 }
 

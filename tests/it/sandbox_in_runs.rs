@@ -189,6 +189,24 @@ fn under_outputs_the_listed_directories_are_written_and_nothing_else() {
 }
 
 #[test]
+fn under_outputs_snapshots_are_written_when_the_call_updates_them() {
+    for &user in User::all() {
+        let snapshot = "tests/a.spec.ts-snapshots/text-linux.txt";
+        let project = Project::new().file(snapshot, "old").spec(
+            "tests/a.spec.ts",
+            "test('looks the same', () => { expect('new').toMatchSnapshot('text.txt'); });",
+        );
+        fs::set_permissions(project.at(snapshot), fs::Permissions::from_mode(0o666)).unwrap();
+        let policy = "[sandbox]\nmode = \"require\"\nproject = \"outputs\"";
+        let server = Setup::in_directory(project.path()).policy(policy).user(user).start();
+        server.run_all().assert_counts(0, 1);
+        assert_eq!(fs::read_to_string(project.at(snapshot)).unwrap(), "old");
+        server.run(json!({ "updateSnapshots": "all" })).assert_counts(1, 0);
+        assert_eq!(fs::read_to_string(project.at(snapshot)).unwrap(), "new");
+    }
+}
+
+#[test]
 fn more_places_are_opened_by_name_and_no_further() {
     for &user in User::all() {
         let actor = Actor::new();
