@@ -41,6 +41,11 @@ fn in_text(plan: &Plan, project: &Path, text: &str) -> Vec<String> {
         hints
             .extend(quoted.and_then(|(act, path)| refused_path(plan, project, act, &written(project, path))));
     }
+    let readable = |path: &Path| plan.read.iter().any(|scope| path.starts_with(scope));
+    for line in text.lines().filter(|line| !line.contains("EACCES")) {
+        let path = denied_to_program(line).filter(|path| !readable(path));
+        hints.extend(path.and_then(|path| refused_path(plan, project, "open", path)));
+    }
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&["spawn ", "spawnSync "]) && says(&[" EACCES"]) && !says(&["connect EACCES", "listen EACCES"]) {
         hints.push(
@@ -65,6 +70,19 @@ fn in_text(plan: &Plan, project: &Path, text: &str) -> Vec<String> {
         );
     }
     hints
+}
+
+/// The path in what a shell or another program writes: `cannot create /x: Permission denied`.
+fn denied_to_program(line: &str) -> Option<&Path> {
+    // With or without a capital.
+    if !line.contains("ermission denied") {
+        return None;
+    }
+    let line = line.trim_start_matches("[WebServer] ");
+    let word_end = |c: char| c.is_whitespace() || "'\"`:(),".contains(c);
+    let path = line.split(word_end).rfind(|word| word.starts_with('/'))?;
+    // What stands first is the name of the program that says so.
+    (!line.starts_with(path)).then(|| Path::new(path))
 }
 
 /// The path that was meant: a relative one starts in the project, and `..` goes up as written.
@@ -155,6 +173,11 @@ mod tests {
             ("an ordinary refusal", "EACCES: permission denied, open '/run-dir/x'", None),
             ("a program", "spawn /opt/tool EACCES", Some("`sandbox.read`")),
             ("a program that is waited for", "spawnSync /opt/tool EACCES", Some("`sandbox.read`")),
+            ("a shell", "/bin/sh: 1: cannot create /tmp/x: Permission denied", Some("`sandbox.write`")),
+            ("Python", "PermissionError: [Errno 13] Permission denied: '/srv/x'", Some("`sandbox.read`")),
+            ("Go", "open /srv/x: permission denied", Some("`sandbox.read`")),
+            ("a shell's own name", "[WebServer] /bin/sh: 1: vite: Permission denied", None),
+            ("no path", "Permission denied (publickey)", None),
             ("a connection", "connect EACCES 127.0.0.1:3000", Some("`sandbox.network")),
             ("full Chromium", "process_singleton_posix.cc: Check failed", Some("`sandbox.unix_sockets")),
             ("something else", "expect(received).toBe(expected)", None),
