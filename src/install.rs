@@ -1,7 +1,7 @@
 //! Node, Playwright's `cli.js` and its version, found as the project has them; nothing is ever downloaded.
 //!
-//! In: a granted project and the server's `PATH`. Out: an [`Installation`]. Whether the places found may be read by a
-//! run is left to `sandbox`, how they are started to `runner`.
+//! In: a granted project and the server's `PATH`. Out: an [`Installation`](crate::install::Installation). Whether the
+//! places found may be read by a run is left to `sandbox`, how they are started to `runner`.
 
 use std::{ffi::OsStr, fmt, path::PathBuf, str::FromStr};
 

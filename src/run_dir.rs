@@ -1,7 +1,8 @@
 //! The run's own directory: laid out, kept within bounds, swept.
 //!
-//! In: the state directory and a new run's id. Out: a [`RunDir`] that only this server and the run can use. What is
-//! written into it is left to the run, and what is read from it is hostile: it is opened beneath a handle.
+//! In: the state directory and a new run's id. Out: a [`RunDir`](crate::run_dir::RunDir) that only this server and the
+//! run can use. What is written into it is left to the run, and what is read from it is hostile: it is opened beneath a
+//! handle.
 
 use std::{
     fmt, io,
