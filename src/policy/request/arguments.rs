@@ -14,7 +14,15 @@ use thiserror::Error;
 use crate::{
     path::{PathError, handle::DirHandle, project::CandidateDir},
     policy::tool::ToolName,
+    text,
 };
+
+/// One argument may hold this many bytes of text: Linux passes no longer one on a command line (`MAX_ARG_STRLEN`).
+const ARGUMENT_BYTES: usize = 100_000;
+/// A message repeats at most this many bytes of what was given.
+const ECHO_BYTES: usize = 500;
+/// A message repeats at most this many bytes of an unknown name.
+const NAME_BYTES: usize = 64;
 
 /// Why arguments were refused; the message is for the caller, who wrote them.
 #[derive(Debug, Error)]
@@ -43,7 +51,7 @@ pub enum ArgumentError {
 impl ArgumentError {
     /// An error about the value of one argument.
     pub fn invalid(at: &str, problem: impl Into<String>) -> Self {
-        Self::Invalid { at: at.to_owned(), problem: problem.into() }
+        Self::Invalid { at: echo(at), problem: echo(&problem.into()) }
     }
 
     /// What to do about it.
@@ -55,7 +63,11 @@ impl ArgumentError {
     }
 }
 
-/// The schema of an argument struct, plain: no references, no type arrays, no formats.
+fn echo(text: &str) -> String {
+    text::cut_middle(text, ECHO_BYTES).into_owned()
+}
+
+/// The schema of an argument struct, plain: no references, no type arrays, no unions, no formats.
 pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -64,12 +76,25 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
         for key in ["format", "default", "title"] {
             schema.remove(key);
         }
+        merge_choices(schema);
     };
     let generator = settings.with_transform(RecursiveTransform(plain)).into_generator();
     match generator.into_root_schema_for::<T>().to_value() {
         Value::Object(schema) => schema,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
+}
+
+/// Turns a union of constant strings, which is how documented variants come, into a plain list of choices.
+fn merge_choices(schema: &mut schemars::Schema) {
+    let choice = |one: &Value| one.get("const").filter(|value| value.is_string()).cloned();
+    let choices: Option<Vec<Value>> =
+        schema.get("oneOf").and_then(Value::as_array).and_then(|union| union.iter().map(choice).collect());
+    let (Some(choices), Some(object)) = (choices, schema.as_object_mut()) else { return };
+    object.shift_remove("oneOf");
+    // Type and choices come before the description, as in every other schema.
+    object.shift_insert(0, "enum".to_owned(), choices.into());
+    object.shift_insert(0, "type".to_owned(), "string".into());
 }
 
 /// Reads the arguments of a call; a `null` counts as absent, an empty string is refused.
@@ -79,22 +104,45 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
 pub fn read<T: DeserializeOwned + JsonSchema>(mut arguments: Map<String, Value>) -> Result<T, ArgumentError> {
     arguments.retain(|_, value| !value.is_null());
     let schema = schema_of::<T>();
-    let known: Vec<&str> = match schema.get("properties") {
-        Some(Value::Object(properties)) => properties.keys().map(String::as_str).collect(),
-        _ => Vec::new(),
-    };
+    let none = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
     for (name, value) in &arguments {
-        if !known.contains(&name.as_str()) {
-            return Err(ArgumentError::Unknown { name: name.clone(), hint: nearest(name, &known) });
-        }
-        if value.as_str().is_some_and(str::is_empty) {
-            return Err(ArgumentError::invalid(name, "an empty string; leave the argument out instead"));
+        let Some(schema) = properties.get(name) else {
+            let name = text::cut_end(name, NAME_BYTES);
+            return Err(ArgumentError::Unknown { hint: nearest(&name, &known), name: name.into_owned() });
+        };
+        if let Some(problem) = problem(value, schema) {
+            return Err(ArgumentError::invalid(name, problem));
         }
     }
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let at = error.path().to_string();
         ArgumentError::invalid(&at, error.into_inner().to_string())
     })
+}
+
+/// What is wrong with a value before its type is looked at.
+fn problem(value: &Value, schema: &Value) -> Option<String> {
+    if text_bytes(value) > ARGUMENT_BYTES {
+        return Some(format!("longer than {ARGUMENT_BYTES} bytes"));
+    }
+    if value.as_str().is_some_and(str::is_empty) {
+        return Some("an empty string; leave the argument out instead".to_owned());
+    }
+    let choices = schema.get("enum")?.as_array()?;
+    let written = || choices.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+    (!choices.contains(value)).then(|| format!("expected one of {}, got {value}", written()))
+}
+
+/// How many bytes all texts in a value have.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(entries) => entries.iter().map(|(name, value)| name.len() + text_bytes(value)).sum(),
+    }
 }
 
 fn nearest(name: &str, known: &[&str]) -> String {

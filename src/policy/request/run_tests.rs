@@ -355,7 +355,9 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Workers>
         let share = share.ok_or_else(|| D::Error::custom(format!("expected 1% to 100%, got {value}")))?;
         return Ok(Some(Workers::Percent(share)));
     }
-    Ok(arguments::integer::<1, _>(value).map_err(D::Error::custom)?.map(Workers::Count))
+    let count = arguments::integer::<1, _>(value)
+        .map_err(|error| D::Error::custom(format!("{error}; a share is written \"50%\"")))?;
+    Ok(count.map(Workers::Count))
 }
 
 #[cfg(test)]
