@@ -38,8 +38,9 @@ use crate::{
     server::answer::{ToolError, ToolResult},
 };
 
-/// How long what runs may take to end when the client is gone; the supervisors end their runs in any case.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the server waits for its runs to end when the client is gone; their supervisors end them in any case, and
+/// clients kill a server that is there after two seconds.
+const FAREWELL: Duration = Duration::from_millis(1_500);
 /// How long a client may keep the list of tools, in milliseconds: it changes with the policy, read once at start.
 const TOOLS_TTL: u64 = 300_000;
 /// The key under which a modern result names its server.
@@ -89,12 +90,11 @@ pub async fn serve(warden: Warden) -> Result<(), ServeError> {
     let gone = CancellationToken::new();
     let (reader, writer) = rmcp::transport::stdio();
     let handler = Handler { warden: Arc::new(warden), gone: gone.clone() };
-    let running = match handler.serve(transport::over(reader, writer, gone.clone())).await {
+    let running = match Box::pin(handler.serve(transport::over(reader, writer, gone.clone()))).await {
         Ok(running) => running,
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ServeError::Opening(Box::new(error))),
     };
-    let cancel = running.cancellation_token();
     let waiting = running.waiting();
     tokio::pin!(waiting);
     tokio::select! {
@@ -102,12 +102,7 @@ pub async fn serve(warden: Warden) -> Result<(), ServeError> {
             ended?;
         }
         // rmcp would drain for longer; the client is not there any more.
-        () = async { gone.cancelled().await; tokio::time::sleep(FAREWELL).await } => {
-            cancel.cancel();
-            if let Ok(ended) = tokio::time::timeout(FAREWELL, waiting).await {
-                ended?;
-            }
-        }
+        () = async { gone.cancelled().await; tokio::time::sleep(FAREWELL).await } => {}
     }
     Ok(())
 }
@@ -128,19 +123,32 @@ impl Handler {
     ) -> ToolResult {
         let stop = self.gone.child_token();
         let warden = Arc::clone(&self.warden);
-        let task = tokio::spawn({
+        let work = {
             let stop = stop.clone();
             async move { answer(&warden, tool, arguments, &stop).await }
-        });
-        let ending = async {
-            cancelled.cancelled().await;
-            stop.cancel();
-            std::future::pending::<()>().await;
         };
-        tokio::select! {
-            answered = task => answered.unwrap_or_else(|error| Err(ToolError::internal(&error))),
-            () = ending => Err(ToolError::new(answer::ErrorCode::Internal, "cancelled")),
-        }
+        attend(work, &stop, &cancelled).await
+    }
+}
+
+/// Does the work to its end, with `stop` as the order to end soon once the call is `cancelled`; what panics is answered
+/// as an error of the server, whose log has the reason.
+async fn attend(
+    work: impl Future<Output = ToolResult> + Send + 'static,
+    stop: &CancellationToken,
+    cancelled: &CancellationToken,
+) -> ToolResult {
+    let task = tokio::spawn(work);
+    let ending = async {
+        cancelled.cancelled().await;
+        stop.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        answered = task => answered.unwrap_or_else(|_| {
+            Err(ToolError::new(answer::ErrorCode::Internal, "the server failed on this call"))
+        }),
+        () = ending => Err(ToolError::new(answer::ErrorCode::Internal, "cancelled")),
     }
 }
 
@@ -237,10 +245,30 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
-            method @ ("tools/call" | "tools/list" | "initialize" | "server/discover") => {
+            method @ ("tools/call" | "tools/list" | "server/discover") => {
                 ErrorData::invalid_params(format!("malformed params for {method}"), None)
             }
             _ => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::answer::Answer;
+
+    fn attended(work: impl Future<Output = ToolResult> + Send + 'static) -> ToolResult {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(attend(work, &CancellationToken::new(), &CancellationToken::new()))
+    }
+
+    #[test]
+    fn a_call_that_panics_is_answered() {
+        let fine = attended(async { Ok(Answer::from_json("{}".to_owned())) });
+        assert_eq!(fine.unwrap().into_value(), Value::Object(Map::new()));
+        let failed = attended(async { panic!("a fault of the server") }).unwrap_err();
+        assert_eq!(failed.code, answer::ErrorCode::Internal);
+        assert_eq!(failed.message, "the server failed on this call");
     }
 }

@@ -96,6 +96,9 @@ fn modern_versions() -> Vec<ProtocolVersion> {
 
 impl<T> Pinned<T> {
     fn judge(&mut self, request: &mut ClientRequest) -> Verdict {
+        if is_malformed_initialize(request) {
+            return Verdict::Answer(ErrorData::invalid_params("malformed params for initialize", None));
+        }
         let claimed = request.get_meta().protocol_version();
         let unsupported =
             |version| Verdict::Answer(ErrorData::unsupported_protocol_version(version, &modern_versions()));
@@ -131,6 +134,11 @@ impl<T> Pinned<T> {
         request.get_meta_mut().0.retain(|key, _| !key.starts_with(ENVELOPE));
         Verdict::Pass
     }
+}
+
+/// rmcp hands malformed parameters of a known method over as an unknown request.
+fn is_malformed_initialize(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CustomRequest(custom) if custom.method == "initialize")
 }
 
 /// Whether a request settles the era: a probe (`server/discover`) and a ping do not.
