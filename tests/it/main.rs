@@ -32,6 +32,10 @@ mod policy_sources;
 #[cfg(test)]
 mod policy_world;
 #[cfg(test)]
+mod protocol;
+#[cfg(test)]
+mod protocol_runs;
+#[cfg(test)]
 mod reports;
 #[cfg(test)]
 mod sandbox_files;
@@ -47,5 +51,9 @@ mod sandbox_told;
 mod supervised;
 #[cfg(test)]
 mod supervision;
+#[cfg(test)]
+mod tool_arguments;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod workspaces;
