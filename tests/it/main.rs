@@ -9,6 +9,8 @@ mod bad_input;
 #[cfg(test)]
 mod check_policy;
 #[cfg(test)]
+mod clients;
+#[cfg(test)]
 mod confined;
 #[cfg(test)]
 mod containment;
