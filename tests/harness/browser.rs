@@ -15,16 +15,7 @@ use crate::harness::project::{NEWEST, open_to_all, playwright};
 
 /// `use` settings that launch the headless shell.
 pub fn headless_shell() -> String {
-    settings(&program("headless-shell"))
-}
-
-/// `use` settings that launch full Chromium, which needs unix sockets.
-pub fn full_chromium() -> String {
-    settings(&program("chromium"))
-}
-
-fn settings(program: &Path) -> String {
-    format!("use: {{ launchOptions: {{ executablePath: '{}' }} }},", program.display())
+    format!("use: {{ launchOptions: {{ executablePath: '{}' }} }},", program("headless-shell").display())
 }
 
 /// A directory of browsers as `playwright install` of the newest Playwright makes it, for `PLAYWRIGHT_BROWSERS_PATH`: the

@@ -1,6 +1,12 @@
 //! Which processes have to do with a directory: by what they run, where they are, what they were given.
 
-use std::{fs, os::unix::ffi::OsStrExt, path::Path, thread, time::Duration};
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// How long what was ended may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,13 +30,30 @@ pub fn of(directory: &Path) -> Vec<(u32, String)> {
     found
 }
 
+/// The command lines of those that name this path in their arguments.
+pub fn naming(path: &Path) -> Vec<String> {
+    let lines = of(path).into_iter().map(|(_, line)| line);
+    lines.filter(|line| line.contains(path.to_str().unwrap())).collect()
+}
+
 /// Fails unless soon no process but this one has to do with the directory.
 pub fn assert_none_of(directory: &Path, but: Option<u32>) {
     let others = || of(directory).into_iter().filter(|(pid, _)| Some(*pid) != but).collect::<Vec<_>>();
-    let mut waited = Duration::ZERO;
-    while !others().is_empty() {
-        assert!(waited < PATIENCE, "left behind: {:?}", others());
+    await_that(&format!("nothing is left in {}: {:?}", directory.display(), others()), || {
+        others().is_empty()
+    });
+}
+
+/// Fails unless soon no process names this path in its arguments.
+pub fn assert_none_naming(path: &Path) {
+    await_that(&format!("no process names {}", path.display()), || naming(path).is_empty());
+}
+
+/// Fails unless something holds soon.
+pub fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let give_up = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < give_up, "never: {what}");
         thread::sleep(PAUSE);
-        waited += PAUSE;
     }
 }

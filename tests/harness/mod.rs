@@ -4,7 +4,6 @@
 pub mod acts;
 pub mod browser;
 pub mod leftovers;
-pub mod processes;
 pub mod program;
 pub mod project;
 pub mod schema;

@@ -65,11 +65,6 @@ impl Wire {
         wire
     }
 
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Sends one line as it is.
     pub fn say_line(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
@@ -106,7 +101,7 @@ impl Wire {
     }
 
     /// Calls a tool and gives its result.
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(answer["result"].is_object(), "{answer}");
         answer["result"].clone()

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::harness::{processes::await_none_naming, project::Project, server::binary};
+use crate::harness::{leftovers::assert_none_naming, project::Project, server::binary};
 
 /// Runs a script of `tests/clients` against the server.
 fn drive(script: &str, project: &Project) -> Output {
@@ -41,7 +41,7 @@ fn client_of_sdk_2_is_served_in_every_mode() {
     let expected =
         "legacy: 2025-11-25\nauto: 2026-07-28\npin 2026-07-28: 2026-07-28\npin 2099-01-01: -32022\n";
     assert_eq!(told, expected);
-    await_none_naming(project.path());
+    assert_none_naming(project.path());
 }
 
 #[test]
@@ -49,5 +49,5 @@ fn client_of_sdk_1_is_served() {
     let project = project();
     let output = drive("v1.mjs", &project);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "legacy: ok\n");
-    await_none_naming(project.path());
+    assert_none_naming(project.path());
 }

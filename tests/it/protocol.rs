@@ -57,7 +57,7 @@ fn modern_client_may_discover_first_or_call_at_once() {
     wire.assert_alive_and_quiet();
 
     let mut wire = Wire::modern(&setup(&project));
-    assert_eq!(wire.call("get_failed_tests", json!({}))["isError"], true);
+    assert_eq!(wire.call("get_failed_tests", &json!({}))["isError"], true);
     wire.assert_alive_and_quiet();
 }
 
@@ -85,12 +85,12 @@ fn modern_results_tell_their_kind_and_their_server_and_legacy_ones_do_not() {
         assert_eq!(result["cacheScope"], "private", "{method}");
         assert_eq!(result.pointer(SERVER_INFO), Some(&json!("playwright-warden")), "{method}");
     }
-    let result = modern.call("get_failed_tests", json!({}));
+    let result = modern.call("get_failed_tests", &json!({}));
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result.pointer(SERVER_INFO), Some(&json!("playwright-warden")));
 
     let results =
-        [legacy.ask("tools/list", json!({}))["result"].clone(), legacy.call("get_failed_tests", json!({}))];
+        [legacy.ask("tools/list", json!({}))["result"].clone(), legacy.call("get_failed_tests", &json!({}))];
     for result in results {
         for key in ["resultType", "ttlMs", "cacheScope", "_meta"] {
             assert!(result.get(key).is_none(), "{key} in {result}");
@@ -236,7 +236,7 @@ fn disabled_tool_is_not_listed_and_is_refused() {
     let policy = "tools.allow = [\"get_failed_tests\"]";
     let mut wire = Wire::legacy(&setup(&project).policy(policy));
     assert_eq!(names(&mut wire), ["get_failed_tests"]);
-    let refused = wire.call("run_tests", json!({}));
+    let refused = wire.call("run_tests", &json!({}));
     assert_eq!(refused["isError"], true);
     let error: Value = serde_json::from_str(refused["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!((&error["code"], &error["rule"]), (&json!("policy_denied"), &json!("tools.allow")));
@@ -256,7 +256,7 @@ fn argument_of_ten_megabytes_is_refused_and_the_server_goes_on() {
         json!({ large.as_str(): 1 }),
     ];
     for arguments in table {
-        let refused = wire.call("run_tests", arguments);
+        let refused = wire.call("run_tests", &arguments);
         let text = refused["content"][0]["text"].as_str().unwrap();
         assert!(refused["isError"] == true && text.len() < 2_000, "{} bytes", text.len());
         assert!(text.contains("invalid_arguments"), "{text}");

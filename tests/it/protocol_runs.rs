@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    processes::{await_none_naming, await_that, naming},
+    leftovers::{assert_none_naming, await_that, naming},
     project::Project,
     server::Setup,
     wire::Wire,
@@ -69,7 +69,7 @@ fn end_of_input_does_not_wait_for_a_run_that_ignores_it() {
     // The server is gone before the grace is over; the supervisor sees to the rest.
     assert!(!naming(project.path()).is_empty());
     assert_eq!((status.code(), rest), (Some(0), vec![]));
-    await_none_naming(project.path());
+    assert_none_naming(project.path());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn signal_that_ends_the_server_ends_the_run() {
         begin(&mut wire, &project);
         wire.signal(signal);
         drop(wire.end());
-        await_none_naming(project.path());
+        assert_none_naming(project.path());
     }
 }
 
@@ -91,14 +91,14 @@ fn cancelled_call_ends_its_run_and_is_not_answered() {
     let call = begin(&mut wire, &project);
     let cancel = json!({ "requestId": call, "reason": "the user pressed escape" });
     wire.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
-    await_none_naming(project.path());
+    assert_none_naming(project.path());
     wire.assert_alive_and_quiet();
     // The place of the run is free again.
     let call = begin(&mut wire, &project);
     wire.say(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": call } }),
     );
-    await_none_naming(project.path());
+    assert_none_naming(project.path());
     wire.assert_alive_and_quiet();
 }
 
@@ -108,8 +108,8 @@ fn other_calls_are_answered_while_a_run_goes_on() {
     let mut wire = Wire::legacy(&Setup::in_directory(project.path()));
     begin(&mut wire, &project);
     assert_eq!(wire.ask("ping", json!({}))["result"], json!({}));
-    assert_eq!(wire.call("get_failed_tests", json!({}))["isError"], true);
-    let second = wire.call("run_tests", json!({}));
+    assert_eq!(wire.call("get_failed_tests", &json!({}))["isError"], true);
+    let second = wire.call("run_tests", &json!({}));
     assert!(second["content"][0]["text"].as_str().unwrap().contains("run_active"), "{second}");
     assert!(!naming(project.path()).is_empty());
     drop(wire.close());

@@ -137,11 +137,11 @@ fn refusals_name_the_argument_and_what_would_be_right() {
     let project = Project::empty();
     let mut wire = Wire::legacy(&Setup::in_directory(project.path()));
     // Good arguments come further: to a project that has no Playwright.
-    assert!(wire.call("run_tests", json!({ "workers": 2 })).to_string().contains("playwright_not_found"));
+    assert!(wire.call("run_tests", &json!({ "workers": 2 })).to_string().contains("playwright_not_found"));
 
     let mut told = String::new();
     for (tool, arguments) in refused() {
-        let result = wire.call(tool, arguments.clone());
+        let result = wire.call(tool, &arguments);
         let error: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
         let (code, message) = (&error["code"], error["message"].as_str().unwrap());
         writeln!(told, "{tool} {arguments}\n    {}: {message}", code.as_str().unwrap()).unwrap();

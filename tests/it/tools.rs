@@ -92,7 +92,7 @@ fn answers_are_what_their_schema_says_and_the_text_says_the_same() {
         ("get_failed_tests", json!({ "workingDirectory": here, "include": "all", "limit": 1 })),
     ];
     for (tool, arguments) in calls {
-        let result = wire.call(tool, arguments.clone());
+        let result = wire.call(tool, &arguments);
         let (structured, text) =
             (&result["structuredContent"], result["content"][0]["text"].as_str().unwrap());
         assert_eq!(result["isError"], false, "{tool} {arguments}: {text}");
@@ -101,6 +101,6 @@ fn answers_are_what_their_schema_says_and_the_text_says_the_same() {
         assert!(!text.contains(":null"), "absent, not null: {text}");
     }
     // A refusal has no structured content: it would not be what the schema says.
-    let refused = wire.call("run_tests", json!({ "workingDirectory": "/etc" }));
+    let refused = wire.call("run_tests", &json!({ "workingDirectory": "/etc" }));
     assert_eq!((&refused["isError"], refused.get("structuredContent")), (&json!(true), None));
 }
