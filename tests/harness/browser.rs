@@ -13,39 +13,34 @@ use tempfile::TempDir;
 
 use crate::harness::project::{NEWEST, open_to_all, playwright};
 
-/// `use` settings that launch the headless shell.
+/// `use` settings that launch the headless shell, for every version of Playwright.
 pub fn headless_shell() -> String {
     format!("use: {{ launchOptions: {{ executablePath: '{}' }} }},", program("headless-shell").display())
 }
 
 /// A directory of browsers as `playwright install` of the newest Playwright makes it, for `PLAYWRIGHT_BROWSERS_PATH`: the
 /// headless shell, full Chromium and ffmpeg, each a script that becomes what is here.
-pub fn directory() -> &'static Path {
-    static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
-    DIRECTORY
-        .get_or_init(|| {
-            let directory = tempfile::Builder::new().prefix("warden-browsers-").tempdir().unwrap();
-            open_to_all(directory.path());
-            let machine = if cfg!(target_arch = "aarch64") { "linux-arm64" } else { "linux64" };
-            for (package, name, place) in [
-                (
-                    "chromium-headless-shell",
-                    "headless-shell",
-                    format!("chrome-headless-shell-{machine}/chrome-headless-shell"),
-                ),
-                ("chromium", "chromium", format!("chrome-{machine}/chrome")),
-                ("ffmpeg", "ffmpeg", "ffmpeg-linux".to_owned()),
-            ] {
-                let package = format!("{}-{}", package.replace('-', "_"), revision(package));
-                let script = directory.path().join(package).join(place);
-                fs::create_dir_all(script.parent().unwrap()).unwrap();
-                let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", program(name).display());
-                fs::write(&script, text).unwrap();
-                fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-            }
-            directory
-        })
-        .path()
+pub fn directory() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("warden-browsers-").tempdir().unwrap();
+    open_to_all(directory.path());
+    let machine = if cfg!(target_arch = "aarch64") { "linux-arm64" } else { "linux64" };
+    for (package, name, place) in [
+        (
+            "chromium-headless-shell",
+            "headless-shell",
+            format!("chrome-headless-shell-{machine}/chrome-headless-shell"),
+        ),
+        ("chromium", "chromium", format!("chrome-{machine}/chrome")),
+        ("ffmpeg", "ffmpeg", "ffmpeg-linux".to_owned()),
+    ] {
+        let package = format!("{}-{}", package.replace('-', "_"), revision(package));
+        let script = directory.path().join(package).join(place);
+        fs::create_dir_all(script.parent().unwrap()).unwrap();
+        let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", program(name).display());
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    directory
 }
 
 /// The revision of a browser that the newest Playwright expects.

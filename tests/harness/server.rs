@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -25,17 +26,26 @@ use crate::harness::{project::open_to_all, user::User};
 /// Longer than any call of these tests takes; a server that hangs fails its test.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The binary under test, where every user can execute it.
+/// The binary under test, where every user can execute it: a copy only where root built it in a place of his own.
 pub fn binary() -> &'static Path {
     static COPY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let built = Path::new(env!("CARGO_BIN_EXE_playwright-warden"));
+    if User::all().len() == 1 || is_open_to_all(built) {
+        return built;
+    }
     let (_, path) = COPY.get_or_init(|| {
         let directory = tempfile::Builder::new().prefix("warden-bin-").tempdir().unwrap();
         open_to_all(directory.path());
         let path = directory.path().join("playwright-warden");
-        fs::copy(env!("CARGO_BIN_EXE_playwright-warden"), &path).unwrap();
+        fs::copy(built, &path).unwrap();
         (directory, path)
     });
     path
+}
+
+/// Whether everybody may come to a file and execute it.
+fn is_open_to_all(file: &Path) -> bool {
+    file.ancestors().all(|path| fs::metadata(path).unwrap().permissions().mode() & 0o001 != 0)
 }
 
 /// How a server is started: in a cleared environment, with a state directory of its own.

@@ -52,7 +52,8 @@ fn shop(settings: &str) -> Project {
 
 /// Runs a project with the browsers' directory of the tests, which the policy lets it read.
 fn run(user: User, project: &Project, sandbox: &str, look: impl Fn(&Reply)) {
-    let browsers = browser::directory().to_str().unwrap();
+    let browsers = browser::directory();
+    let browsers = browsers.path().to_str().unwrap();
     let policy = format!("[sandbox]\nread = [\"{browsers}\"]\n{sandbox}");
     let setup = Setup::in_directory(project.path()).policy(&policy).user(user);
     let server = setup.variable("PLAYWRIGHT_BROWSERS_PATH", browsers).start();

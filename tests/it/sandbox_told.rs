@@ -170,7 +170,8 @@ fn browsers_elsewhere_are_started_once_their_directory_may_be_read() {
             "test('page', async ({ page }) => { await page.setContent('<h1>hello</h1>'); \
              await expect(page.locator('h1')).toHaveText('hello'); });",
         );
-        let browsers = browser::directory().to_str().unwrap();
+        let browsers = browser::directory();
+        let browsers = browsers.path().to_str().unwrap();
         let run = |policy: &str| {
             let setup = Setup::in_directory(project.path()).policy(policy).user(user);
             setup.variable("PLAYWRIGHT_BROWSERS_PATH", browsers).start().run_all()
