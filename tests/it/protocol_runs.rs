@@ -93,7 +93,12 @@ fn cancelled_call_ends_its_run_and_is_not_answered() {
     wire.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
     assert_none_naming(project.path());
     wire.assert_alive_and_quiet();
-    // The place of the run is free again.
+    // The place of the run is free again; a call that names no file tells, and starts nothing.
+    let nothing = json!({ "spec": "nothing.spec.ts" });
+    await_that("the place is free", || {
+        let refused = wire.call("run_tests", &nothing);
+        refused["content"][0]["text"].as_str().unwrap().contains("spec_not_found")
+    });
     let call = begin(&mut wire, &project);
     wire.say(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": call } }),
