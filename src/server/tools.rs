@@ -13,7 +13,7 @@ use crate::{
         },
         tool::ToolName,
     },
-    server::{failed_tests::FailedTestsAnswer, run::RunAnswer},
+    server::{failed_tests::FailedTestsAnswer, run::answer::RunAnswer},
 };
 
 /// The tools that the policy allows, in a fixed order.

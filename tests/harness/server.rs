@@ -121,10 +121,14 @@ impl Setup {
         let (command, own) = self.command();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (client, pid) = runtime.block_on(async {
-            let transport = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
+            let said = own.path().join("stderr");
+            let server = TokioChildProcess::builder(tokio::process::Command::from(command));
+            let (transport, _) = server.stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
             let pid = transport.id().unwrap();
-            let opening = ClientConfig::default().serve(transport);
-            (tokio::time::timeout(DEADLINE, opening).await.unwrap().unwrap(), pid)
+            let opening =
+                tokio::time::timeout(DEADLINE, ClientConfig::default().serve(transport)).await.unwrap();
+            let refused = |error| panic!("{error}: {}", fs::read_to_string(said).unwrap());
+            (opening.unwrap_or_else(refused), pid)
         });
         Server { client: Some(client), runtime, pid, own }
     }

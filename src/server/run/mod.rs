@@ -1,0 +1,157 @@
+//! `run_tests`: the way of a call, from a parsed request to its answer.
+
+pub mod answer;
+
+use std::{path::Path, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    gate::RunGrant,
+    install::Installation,
+    path::{PathError, RelPath},
+    policy::{confinement::UnixSockets, request::run_tests::RunTests},
+    report::{Report, json::read},
+    run_dir::{RunDir, RunId},
+    runner::{
+        command::invocation,
+        handle::{Prepared, RunOutcome},
+        spec::Filter,
+        supervision::StopReason,
+        tracker::PrintedPlace,
+    },
+    sandbox::{Plan, plan::Places},
+    server::{
+        Warden,
+        answer::{Answer, ErrorCode, ToolError, ToolResult, chain, fit, refusals},
+        run::answer::{SandboxAnswer, Told, word},
+        secrets,
+    },
+};
+
+/// Runs a project's tests and waits for the end; `stop` ends the run before it.
+///
+/// # Errors
+/// [`ToolError`] for what keeps the run from starting, and for a run that timed out.
+pub async fn run_tests(warden: &Warden, request: RunTests, stop: &CancellationToken) -> ToolResult {
+    let include = request.include;
+    let spec = request.spec.clone();
+    let grant = warden.gate.admit_run(request).map_err(refusals::refused)?;
+    let project = grant.project().path().to_owned();
+    let run = RunId::draw().map_err(|error| ToolError::internal(&error))?;
+    let active = warden.tracker.begin(run, &project).map_err(|busy| refusals::busy(&busy))?;
+    let last = warden.tracker.past(&project, None);
+    let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
+    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
+    let filter = filter.map_err(|error| refusals::no_spec(&error))?;
+    let redactor =
+        secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
+    let prepared = prepare(warden, &grant, run, filter.as_ref())?;
+    let (decision, timeout) = (grant.decision(), grant.terms().timeout);
+    let (plan, paths) = (prepared.plan.clone(), prepared.directory.paths());
+    let handle = warden.runner.start(grant, prepared).await;
+    let ended = match handle {
+        Ok(handle) => handle.end(stop.cancelled()).await,
+        Err(error) => Err(error),
+    };
+    let recorded = match &ended {
+        Ok(outcome) => {
+            let level = SandboxAnswer::of(outcome.enforcement.as_ref()).level;
+            warden.gate.record_end(
+                decision,
+                word(&outcome.stopped),
+                outcome.stopped.exit_code,
+                Some(level.to_owned()),
+            )
+        }
+        Err(_) => warden.gate.record_end(decision, "not_run", None, None),
+    };
+    recorded.map_err(|error| ToolError::internal(&error))?;
+    let RunOutcome { grant, directory, enforcement, stopped } = ended.map_err(refusals::failed)?;
+    let report = read_report(&directory, grant.terms().report_bytes()).await;
+    let printed = report.as_ref().map(|report| printed_places(report, &project)).unwrap_or_default();
+    let past = active.end(&project, directory, printed);
+    let told = Told {
+        past: &past,
+        project: &project,
+        launch: warden.launch.path(),
+        stopped: &stopped,
+        report: &report,
+        redactor: &redactor,
+        plan: &plan,
+        include,
+        sandbox: SandboxAnswer::of(enforcement.as_ref()),
+        results_file: report.is_ok().then(|| paths.report.display().to_string()),
+    };
+    let answer = Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps)));
+    if stopped.reason == StopReason::TimedOut {
+        return Err(timed_out(timeout, answer));
+    }
+    Ok(answer)
+}
+
+fn prepare(
+    warden: &Warden,
+    grant: &RunGrant,
+    run: RunId,
+    filter: Option<&Filter>,
+) -> Result<Prepared, ToolError> {
+    let internal = |error: &dyn std::error::Error| ToolError::internal(error);
+    let installation =
+        Installation::find(grant.project(), warden.environment.get("PATH").unwrap_or_default())
+            .map_err(|error| refusals::not_installed(&error))?;
+    let mut directory = RunDir::create(&warden.state, run).map_err(|error| internal(&error))?;
+    if grant.terms().sandbox.unix_sockets == UnixSockets::Allow {
+        directory.shorten_tmp();
+    }
+    let cache = warden.state.transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
+    let paths = directory.paths();
+    let places = Places {
+        project: grant.project(),
+        installation: &installation,
+        run: &paths,
+        transform_cache: &cache,
+        home: &warden.home,
+    };
+    let plan = Plan::of(grant.terms(), places).map_err(|error| refusals::no_plan(&error))?;
+    let invocation = invocation(grant.terms(), filter, places, &warden.environment)
+        .map_err(|error| ToolError::new(ErrorCode::InvalidArguments, error.to_string()))?;
+    Ok(Prepared { invocation, plan, directory })
+}
+
+/// The run's own report, or why it can't be read; a run may have left anything in its place.
+async fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
+    let name = RelPath::parse(RunDir::REPORT).map_err(|error| error.to_string())?;
+    let file = match directory.dir().open_file(&name, bound) {
+        Err(PathError::Missing(_)) => return Err(String::new()),
+        other => other.map_err(|error| chain(&error))?,
+    };
+    let reading = tokio::task::spawn_blocking(move || read(file.content()).map_err(|error| chain(&error)));
+    reading.await.map_err(|error| error.to_string())?
+}
+
+/// The places of errors that an answer may print, so that they are understood when they come back as a spec.
+fn printed_places(report: &Report, project: &Path) -> Vec<PrintedPlace> {
+    let mut places = Vec::new();
+    for test in report.tests.iter().filter(|test| test.outcome.has_failures()) {
+        let file = report.file_in(project, test);
+        for failure in test.attempts.iter().flat_map(|attempt| &attempt.failures) {
+            let here = failure.location.as_ref().filter(|place| place.file.relative_to(project) == *file);
+            let place = here.filter(|place| place.line != test.line);
+            places.extend(place.map(|place| PrintedPlace {
+                file: file.to_string(),
+                line: place.line,
+                declared: test.line,
+            }));
+        }
+    }
+    places
+}
+
+fn timed_out(timeout: Duration, answer: Answer) -> ToolError {
+    let message = format!("the run took longer than its timeout of {} ms and was ended", timeout.as_millis());
+    let mut error = ToolError::new(ErrorCode::RunTimedOut, message);
+    error.hint = Some("run fewer tests at a time (spec, project, tag), or pass a larger timeout".to_owned());
+    error.result = Some(answer.into_value());
+    error
+}
