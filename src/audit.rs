@@ -65,7 +65,7 @@ pub enum Record {
     Ended {
         /// The call.
         decision: DecisionId,
-        /// How it ended, in a word: `exited`, `timed_out`, `refused`, `failed`.
+        /// How it ended, in a word: `completed`, `failed`, `timedOut`, `cancelled`, `not_run`.
         outcome: &'static str,
         /// The exit status of Playwright.
         exit_code: Option<i32>,

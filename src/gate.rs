@@ -45,10 +45,30 @@ pub enum Refusal {
 
 /// The power to run one project's tests once, on the terms that were decided.
 ///
-/// ```compile_fail
+/// It can be spent once:
+///
+/// ```
+/// fn once(grant: playwright_warden::gate::RunGrant) {
+///     drop(grant.into_read());
+/// }
+/// ```
+/// ```compile_fail,E0382
 /// fn twice(grant: playwright_warden::gate::RunGrant) {
 ///     drop(grant.into_read());
 ///     drop(grant.into_read());
+/// }
+/// ```
+///
+/// And nobody else can make one, or copy one:
+///
+/// ```compile_fail,E0451
+/// fn forged(real: playwright_warden::gate::RunGrant) -> playwright_warden::gate::RunGrant {
+///     playwright_warden::gate::RunGrant { ..real }
+/// }
+/// ```
+/// ```compile_fail,E0599
+/// fn copied(real: &playwright_warden::gate::RunGrant) -> playwright_warden::gate::RunGrant {
+///     playwright_warden::gate::RunGrant::clone(real)
 /// }
 /// ```
 #[derive(Debug)]
@@ -143,14 +163,8 @@ impl Gate {
     ///
     /// # Errors
     /// [`AuditError`] when it can't be written.
-    pub fn record_end(
-        &self,
-        decision: DecisionId,
-        outcome: &'static str,
-        exit_code: Option<i32>,
-        sandbox: Option<String>,
-    ) -> Result<(), AuditError> {
-        self.audit.record(&Record::Ended { decision, outcome, exit_code, sandbox })
+    pub fn record_end(&self, record: &Record) -> Result<(), AuditError> {
+        self.audit.record(record)
     }
 
     fn admit<T>(

@@ -32,7 +32,8 @@ use playwright_warden::{
         tracker::{RunTracker, TrackerLimits},
     },
     sandbox::confine,
-    server::{self, Warden, answer::chain},
+    server::{self, Warden},
+    text::chain,
 };
 
 /// Runs a project's Playwright tests for an AI agent, under a policy and in a sandbox.
@@ -43,7 +44,7 @@ use playwright_warden::{
 struct Arguments {
     #[command(subcommand)]
     helper: Option<Helper>,
-    /// The policy file; without it `PW_POLICY_FILE`, else `PW_ALLOWED_DIRS` and its like, else the defaults.
+    /// A policy file. The one in `~/.config/playwright-warden` is read first; beside it, this one only takes away.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Where runs and caches are kept; default ~/.local/state/playwright-warden.
@@ -138,10 +139,13 @@ fn serve(arguments: &Arguments) -> Outcome {
             Verdict::Valid | Verdict::ValidWithWarnings | Verdict::Invalid => exit::invalid(),
         });
     };
-    let home = inputs.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
+    let home = inputs.home.clone().ok_or("this user has no home directory")?;
     let state = arguments.state_dir.clone().unwrap_or_else(|| home.join(".local/state/playwright-warden"));
     let state = StateDir::open(&state)?;
-    state.sweep()?;
+    let stay = state.sweep()?;
+    if stay > 0 {
+        writeln!(io::stderr(), "playwright-warden: {stay} directories of earlier runs can't be removed")?;
+    }
     let limits = policy.limits();
     let tracker = RunTracker::new(TrackerLimits {
         active_runs: number(limits.active_runs().value),

@@ -101,11 +101,6 @@ impl StateDir {
         Ok(Self { path })
     }
 
-    /// Where this directory is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     fn runs(&self) -> PathBuf {
         self.path.join("runs")
     }
@@ -122,21 +117,27 @@ impl StateDir {
 
     /// Removes the directories of servers that are gone.
     ///
-    /// A live server holds a lock on each of its run directories, so an unlocked one belongs to nobody.
+    /// A live server holds a lock on each of its run directories, so an unlocked one belongs to nobody. A run may have
+    /// left what can't be removed; the others go all the same, and the number of those that stay is given.
     ///
     /// # Errors
-    /// [`RunDirError::State`] when the runs can't be listed or one can't be removed.
-    pub fn sweep(&self) -> Result<(), RunDirError> {
+    /// [`RunDirError::State`] when the runs can't be listed.
+    pub fn sweep(&self) -> Result<usize, RunDirError> {
         let runs = self.runs();
-        let _order = Lock::wait_for(&runs).map_err(state_error(&runs))?;
-        for entry in std::fs::read_dir(&runs).map_err(state_error(&runs))? {
-            let path = entry.map_err(state_error(&runs))?.path();
-            if Lock::take(&path).is_ok() {
-                remove_short_name(&path);
-                remove(&path)?;
+        let mut dead = Vec::new();
+        {
+            let _order = Lock::wait_for(&runs).map_err(state_error(&runs))?;
+            for entry in std::fs::read_dir(&runs).map_err(state_error(&runs))? {
+                let path = entry.map_err(state_error(&runs))?.path();
+                dead.extend(Lock::take(&path).ok().map(|lock| (path, lock)));
             }
         }
-        Ok(())
+        // Nobody waits while this goes on: each directory is held by its own lock.
+        let stays = |(path, _lock): &(PathBuf, Lock)| {
+            remove_short_name(path);
+            remove(path).is_err()
+        };
+        Ok(dead.iter().filter(|found| stays(found)).count())
     }
 }
 
@@ -282,10 +283,26 @@ fn make(path: &Path) -> Result<(), RunDirError> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(state_error(path))
 }
 
-fn remove(path: &Path) -> Result<(), RunDirError> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state_error(path)(error)),
-        Ok(()) | Err(_) => Ok(()),
+/// Removes a tree. What the run made unreadable is made readable and tried again.
+fn remove(path: &Path) -> io::Result<()> {
+    let gone = |removed: io::Result<()>| match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    gone(std::fs::remove_dir_all(path)).or_else(|_| {
+        open_up(path);
+        gone(std::fs::remove_dir_all(path))
+    })
+}
+
+/// Gives the user his rights back to each directory of a tree, as deep as handles go; links are not followed.
+fn open_up(directory: &Path) {
+    let permissions = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700);
+    drop(std::fs::set_permissions(directory, permissions));
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
     }
 }
 

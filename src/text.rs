@@ -163,6 +163,17 @@ pub fn grouped(number: usize) -> String {
     out
 }
 
+/// An error and what caused it, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

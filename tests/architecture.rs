@@ -34,8 +34,8 @@ const LAYERS: &[(&str, u32)] = &[
 
 /// Who may name a crate or a call, by file prefix; everybody else may not.
 const RESERVED: &[(&str, &[&str])] = &[
-    ("rmcp", &["server/", "main.rs"]),
-    ("tokio::", &["server/", "runner/handle.rs", "main.rs", "cli/"]),
+    ("rmcp", &["server/"]),
+    ("tokio::", &["server/", "runner/handle.rs", "main.rs"]),
     ("landlock::", &["sandbox/"]),
     ("seccompiler::", &["sandbox/"]),
     ("figment::", &["policy/source/"]),

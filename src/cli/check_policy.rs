@@ -30,7 +30,7 @@ use crate::{
         tool::ToolName,
     },
     runner::probe::{self, Probed},
-    sandbox::{Enforcer, Level, Plan, ProcessLimits},
+    sandbox::{Plan, ProcessLimits},
     text::visible::visible,
 };
 
@@ -279,33 +279,9 @@ fn layer_line(layer: &LayerSummary) -> String {
     }
 }
 
-fn enforcer(enforcer: Enforcer) -> &'static str {
-    match enforcer {
-        Enforcer::Landlock => "Landlock",
-        Enforcer::Seccomp => "seccomp",
-    }
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Full => "full",
-        Level::Partial => "partial",
-        Level::Absent => "absent",
-    }
-}
-
 fn sandbox_line(probed: &Probed) -> String {
     match probed {
-        Probed::Holds(holds) => {
-            let enforced =
-                holds.enforced.iter().map(|(feature, by)| format!("{} by {}", feature.name(), enforcer(*by)));
-            let missing: Vec<&str> = holds.missing.iter().map(|feature| feature.name()).collect();
-            let kernel =
-                holds.landlock_abi.map_or("no Landlock".to_owned(), |abi| format!("Landlock ABI {abi}"));
-            let enforced = enforced.collect::<Vec<_>>().join(", ");
-            let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
-            format!("{} ({kernel}); enforced: {enforced}; missing: {missing}", level(holds.level))
-        }
+        Probed::Holds(enforcement) => enforcement.to_string(),
         Probed::Refused(refusal) => format!("runs are refused: {}", refusal.message),
         Probed::Failed(problem) => format!("can't be tried: {problem}"),
     }

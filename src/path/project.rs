@@ -20,6 +20,14 @@ pub struct CandidateDir {
     found: Result<DirHandle, PathError>,
     path: PathBuf,
     asked: String,
+    ownership: Ownership,
+}
+
+/// Whose a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ownership {
+    UserOrRoot,
+    Other,
 }
 
 impl CandidateDir {
@@ -36,7 +44,10 @@ impl CandidateDir {
             Ok(handle) => handle.path().to_owned(),
             Err(_) => nearest(launch, Path::new(asked)),
         };
-        Ok(Self { found, path, asked: asked.to_owned() })
+        let owner = found.as_ref().ok().and_then(|handle| fstat(handle).ok()).map(|status| status.st_uid);
+        let own = owner.is_some_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw());
+        let ownership = if own { Ownership::UserOrRoot } else { Ownership::Other };
+        Ok(Self { found, path, asked: asked.to_owned(), ownership })
     }
 
     /// The directory as the caller wrote it; a refusal shows this, so that it tells nothing of what is there.
@@ -46,9 +57,7 @@ impl CandidateDir {
 
     /// Whether the directory is the user's own or root's.
     pub fn belongs_to_user_or_root(&self) -> bool {
-        let owner =
-            self.found.as_ref().ok().and_then(|handle| fstat(handle).ok()).map(|status| status.st_uid);
-        owner.is_some_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
+        self.ownership == Ownership::UserOrRoot
     }
 
     /// The path that a decision is made on: canonical as far as it exists.
@@ -79,9 +88,14 @@ fn nearest(launch: &DirHandle, asked: &Path) -> PathBuf {
 ///
 /// Its handle serves the Landlock rule and the child's working directory.
 ///
-/// ```compile_fail
-/// let handle = playwright_warden::path::DirHandle::open(std::path::Path::new("/etc")).unwrap();
-/// let forged = playwright_warden::path::ProjectDir(handle);
+/// ```
+/// use playwright_warden::path::{handle::DirHandle, project::ProjectDir};
+/// let handle = DirHandle::open(std::path::Path::new("/")).unwrap();
+/// ```
+/// ```compile_fail,E0423
+/// use playwright_warden::path::{handle::DirHandle, project::ProjectDir};
+/// let handle = DirHandle::open(std::path::Path::new("/")).unwrap();
+/// let forged = ProjectDir(handle);
 /// ```
 #[derive(Debug)]
 pub struct ProjectDir(DirHandle);

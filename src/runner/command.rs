@@ -77,7 +77,7 @@ fn arguments(
     if let Some(workers) = options.workers {
         match workers {
             Workers::Count(count) => option("workers", &count),
-            Workers::Percent(share) => option("workers", &format_args!("{share}%")),
+            Workers::Percent { share, .. } => option("workers", &format_args!("{share}%")),
         }
     }
     if let Some(retries) = options.retries {

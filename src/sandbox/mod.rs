@@ -3,6 +3,7 @@
 //! In: nothing; these are the types. Out: what the plan asks, and the judgement over what the kernel gave. Applying it is
 //! left to `confine`, `landlock` and `seccomp`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -130,6 +131,16 @@ pub enum Enforcer {
     Seccomp,
 }
 
+impl Enforcer {
+    /// Names the layer for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "seccomp",
+        }
+    }
+}
+
 /// Whether the socket filter is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketFilter {
@@ -149,6 +160,17 @@ pub enum Level {
     Partial,
     /// Nothing.
     Absent,
+}
+
+impl Level {
+    /// Names the level as it stands in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial => "partial",
+            Self::Absent => "absent",
+        }
+    }
 }
 
 /// What really holds for one run, by which layer.
@@ -193,6 +215,22 @@ impl Enforcement {
             (false, true) => Level::Full,
         };
         Self { level, enforced, missing, landlock_abi, unusable }
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list =
+            |names: Vec<String>| if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        let enforced =
+            self.enforced.iter().map(|(feature, by)| format!("{} by {}", feature.name(), by.name()));
+        let missing = self.missing.iter().map(|feature| feature.name().to_owned());
+        write!(formatter, "{} (", self.level.name())?;
+        match self.landlock_abi {
+            Some(abi) => write!(formatter, "Landlock ABI {abi}")?,
+            None => formatter.write_str("no Landlock")?,
+        }
+        write!(formatter, "); enforced: {}; missing: {}", list(enforced.collect()), list(missing.collect()))
     }
 }
 

@@ -214,7 +214,8 @@ impl Told<'_> {
         let rest: Vec<&TestCase> = self.report.tests.iter().filter(wanted).skip(passed_over).collect();
         let page: Vec<&TestCase> = rest.iter().copied().take(limit).collect();
         let tests = teller.tests(&page, Detail::Whole, caps);
-        let cursor = (tests.len() < rest.len()).then(|| (passed_over + tests.len()).to_string());
+        let more = !tests.is_empty() && tests.len() < rest.len();
+        let cursor = more.then(|| (passed_over + tests.len()).to_string());
         FailedTestsAnswer {
             failed_count: self.report.stats.failed,
             flaky_count: self.report.stats.flaky,

@@ -125,7 +125,7 @@ impl Handler {
         let warden = Arc::clone(&self.warden);
         let work = {
             let stop = stop.clone();
-            async move { answer(&warden, tool, arguments, &stop).await }
+            async move { answer(warden, tool, arguments, &stop).await }
         };
         attend(work, &stop, &cancelled).await
     }
@@ -153,14 +153,14 @@ async fn attend(
 }
 
 async fn answer(
-    warden: &Warden,
+    warden: Arc<Warden>,
     tool: ToolName,
     arguments: Map<String, Value>,
     stop: &CancellationToken,
 ) -> ToolResult {
     match Request::parse(tool, arguments, &warden.launch).map_err(|error| invalid(tool, &error))? {
         Request::RunTests(request) => run::run_tests(warden, *request, stop).await,
-        Request::GetFailedTests(request) => failed_tests::get_failed_tests(warden, request).await,
+        Request::GetFailedTests(request) => failed_tests::get_failed_tests(&warden, request).await,
     }
 }
 

@@ -6,7 +6,7 @@
 pub mod checks;
 mod variables;
 
-use std::{collections::BTreeMap, num::NonZero, path::PathBuf, thread, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::{
     path::project::CandidateDir,
@@ -29,6 +29,7 @@ use crate::{
 /// The checks of a run, in their order.
 const RUN_CHECKS: &[&str] = &[
     "tools.allow",
+    "dirs.deny",
     "dirs.allow",
     "dirs.owner",
     "run.projects",
@@ -37,16 +38,16 @@ const RUN_CHECKS: &[&str] = &[
     "limits.run_seconds",
     "limits.workers",
     "limits.retries",
+    "builtin.env",
     "env.allow",
+    "env.values",
 ];
 /// The checks of reading a report, in their order.
-const READ_CHECKS: &[&str] = &["tools.allow", "dirs.allow", "dirs.owner"];
+const READ_CHECKS: &[&str] = &["tools.allow", "dirs.deny", "dirs.allow", "dirs.owner"];
 
 /// What an allowed run may use: plain data.
 #[derive(Clone, Debug)]
 pub struct RunTerms {
-    /// The project, canonical.
-    pub project: PathBuf,
     /// The directory that the admitting entry of `dirs.allow` matched: the project or one above it.
     pub scope: PathBuf,
     /// Playwright projects; all of the config where empty.
@@ -172,7 +173,6 @@ impl Policy {
         let timeout = self.judge_limits(request, checks)?;
         let set = variables::judge(self.env(), &request.env, checks)?;
         Ok(RunTerms {
-            project: request.directory.path().to_owned(),
             scope,
             projects,
             options: request.options.clone(),
@@ -211,6 +211,7 @@ impl Policy {
                 return Err(checks.fail(Denial::explicit("dirs.deny", &entry.origin, &canonical, refused())));
             }
             Err(DirRefusal::NotGranted(layer)) => {
+                checks.pass("dirs.deny", Vec::new(), &canonical);
                 let allowed = self.dirs().allow().granted().entries.iter();
                 let shown = allowed.map(|entry| match entry.value.literal() {
                     Some(path) => format!("`{}`", path.display()),
@@ -221,6 +222,7 @@ impl Policy {
                 return Err(checks.fail(denial.permitting(format!("{permitted} and what is below"))));
             }
         };
+        checks.pass("dirs.deny", Vec::new(), &canonical);
         checks.pass("dirs.allow", places(&admission.entries), &canonical);
         let owner = self.dirs().owner();
         if owner.value == ProjectOwner::SelfOrRoot && !directory.belongs_to_user_or_root() {
@@ -267,7 +269,10 @@ impl Policy {
                 checks.pass(rule, vec![allowed.granted().key.clone()], "all");
                 Ok(Vec::new())
             }
-            [only] if !only.entries.is_empty() => {
+            [only]
+                if !only.entries.is_empty()
+                    && only.entries.iter().all(|entry| is_playwrights(&entry.value)) =>
+            {
                 checks.pass(rule, vec![only.key.clone()], &permitted(&only.entries));
                 Ok(only.entries.iter().map(|entry| entry.value.as_written().to_owned()).collect())
             }
@@ -322,7 +327,7 @@ impl Policy {
         bound("limits.run_seconds", "timeout", asked, &milliseconds, checks)?;
         let workers = match request.options.workers {
             Some(Workers::Count(count)) => count,
-            Some(Workers::Percent(share)) => processors().saturating_mul(share).div_ceil(100),
+            Some(Workers::Percent { share, processors }) => processors.saturating_mul(share).div_ceil(100),
             None => 1,
         };
         bound("limits.workers", "workers", workers, limits.workers(), checks)?;
@@ -331,16 +336,16 @@ impl Policy {
     }
 }
 
+/// Whether Playwright reads a pattern as we do: it knows `*` and no other wildcard.
+fn is_playwrights(pattern: &NamePattern) -> bool {
+    !pattern.as_written().contains('?')
+}
+
 fn in_milliseconds(limit: Limit<Duration>) -> Limit<u64> {
     match limit {
         Limit::Bounded(bound) => Limit::Bounded(u64::try_from(bound.as_millis()).unwrap_or(u64::MAX)),
         Limit::Unlimited => Limit::Unlimited,
     }
-}
-
-fn processors() -> u64 {
-    let count = thread::available_parallelism().map_or(1, NonZero::get);
-    u64::try_from(count).unwrap_or(1)
 }
 
 fn bound(

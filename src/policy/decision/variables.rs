@@ -47,19 +47,46 @@ pub(super) fn judge(
         }
         names.insert(parsed, value.clone());
     }
+    let subject = names.keys().map(EnvName::as_str).collect::<Vec<_>>().join(", ");
+    checks.pass(BUILTIN, vec![Origin::Builtin], &subject);
+    judge_names(rules, &names, &subject, checks)?;
+    judge_values(rules, &names, &subject, checks)?;
+    Ok(names)
+}
+
+/// Judges which variables are set, by `env.allow`.
+fn judge_names(
+    rules: &EnvRules,
+    names: &BTreeMap<EnvName, String>,
+    subject: &str,
+    checks: &mut Checks,
+) -> Result<(), Denial> {
+    let allowed = rules.allow();
     let mut origins = Vec::new();
-    for (name, value) in &names {
-        let granted = rules.allow().admits(|pattern| pattern.matches(name.as_str())).map_err(|layer| {
-            let allowed = &rules.allow().granted().entries;
-            let denial = Denial::implicit(
-                "env.allow",
-                layer,
-                name.as_str(),
-                format!("`{name}` may not be set by a call"),
-            );
-            checks.fail(denial.permitting(listed(allowed)))
+    for name in names.keys() {
+        let granted = allowed.admits(|pattern| pattern.matches(name.as_str())).map_err(|layer| {
+            let message = format!("`{name}` may not be set by a call");
+            let denial = Denial::implicit("env.allow", layer, name.as_str(), message);
+            checks.fail(denial.permitting(listed(&allowed.granted().entries)))
         })?;
         origins.extend(granted.iter().map(|entry| entry.origin.clone()));
+    }
+    if origins.is_empty() {
+        origins.push(allowed.granted().key.clone());
+    }
+    checks.pass("env.allow", origins, subject);
+    Ok(())
+}
+
+/// Judges what they are set to, by `env.values`; a variable that it does not name may have any value.
+fn judge_values(
+    rules: &EnvRules,
+    names: &BTreeMap<EnvName, String>,
+    subject: &str,
+    checks: &mut Checks,
+) -> Result<(), Denial> {
+    let mut origins = Vec::new();
+    for (name, value) in names {
         let Some(values) = rules.values_of(name) else { continue };
         let granted = values.admits(|permitted| permitted == value).map_err(|layer| {
             let message = format!("this value of `{name}` is not allowed");
@@ -68,12 +95,8 @@ pub(super) fn judge(
         })?;
         origins.extend(granted.iter().map(|entry| entry.origin.clone()));
     }
-    if origins.is_empty() {
-        origins.push(rules.allow().granted().key.clone());
-    }
-    let subject = names.keys().map(EnvName::as_str).collect::<Vec<_>>().join(", ");
-    checks.pass("env.allow", origins, &subject);
-    Ok(names)
+    checks.pass("env.values", origins, subject);
+    Ok(())
 }
 
 fn listed<T: std::fmt::Display>(entries: &[Sourced<T>]) -> String {

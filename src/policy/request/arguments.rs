@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::{
     path::{PathError, handle::DirHandle, project::CandidateDir},
-    policy::tool::ToolName,
+    policy::{source::suggest::nearest, tool::ToolName},
     text,
 };
 
@@ -110,7 +110,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(mut arguments: Map<String, Value>)
     for (name, value) in &arguments {
         let Some(schema) = properties.get(name) else {
             let name = text::cut_end(name, NAME_BYTES);
-            return Err(ArgumentError::Unknown { hint: nearest(&name, &known), name: name.into_owned() });
+            return Err(ArgumentError::Unknown { hint: hint(&name, &known), name: name.into_owned() });
         };
         if let Some(problem) = problem(value, schema) {
             return Err(ArgumentError::invalid(name, problem));
@@ -145,14 +145,9 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-fn nearest(name: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(left, _), (right, _)| left.total_cmp(right));
-    match near {
-        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
+fn hint(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
         None => format!("known arguments: {}", known.join(", ")),
     }
 }
@@ -162,7 +157,11 @@ fn nearest(name: &str, known: &[&str]) -> String {
 /// # Errors
 /// [`ArgumentError`] when the text is no path at all.
 pub fn working_directory(asked: Option<&str>, launch: &DirHandle) -> Result<CandidateDir, ArgumentError> {
-    CandidateDir::look_up(launch, asked.unwrap_or("."))
+    let asked = asked.unwrap_or(".");
+    if asked == "~" || asked.starts_with("~/") {
+        return Err(ArgumentError::invalid("workingDirectory", "`~` is not expanded; write the path out"));
+    }
+    CandidateDir::look_up(launch, asked)
         .map_err(|error: PathError| ArgumentError::invalid("workingDirectory", error.to_string()))
 }
 

@@ -48,12 +48,4 @@ impl Request {
             | ToolName::Screenshot => Err(ArgumentError::NoSuchTool(tool)),
         }
     }
-
-    /// The tool that is called.
-    pub fn tool(&self) -> ToolName {
-        match self {
-            Self::RunTests(_) => ToolName::RunTests,
-            Self::GetFailedTests(_) => ToolName::GetFailedTests,
-        }
-    }
 }

@@ -21,7 +21,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IncludeTests {
-    /// The tests that failed; counts for the rest.
+    /// The tests that failed, also those that passed on a retry; counts for the rest.
     #[default]
     Failed,
     /// Each test.
@@ -123,8 +123,13 @@ impl Browser {
 pub enum Workers {
     /// At least one.
     Count(u64),
-    /// From 1 to 100.
-    Percent(u64),
+    /// A share of the processors, in percent from 1 to 100, and how many of them there are.
+    Percent {
+        /// The share.
+        share: u64,
+        /// The processors.
+        processors: u64,
+    },
 }
 
 /// Where a test file is, as an answer prints it: a path and perhaps `:line[:column]`.
@@ -353,7 +358,8 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Workers>
     if let Some(percent) = value.as_str().and_then(|text| text.strip_suffix('%')) {
         let share = percent.parse().ok().filter(|share| (1..=100).contains(share));
         let share = share.ok_or_else(|| D::Error::custom(format!("expected 1% to 100%, got {value}")))?;
-        return Ok(Some(Workers::Percent(share)));
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        return Ok(Some(Workers::Percent { share, processors }));
     }
     let count = arguments::integer::<1, _>(value)
         .map_err(|error| D::Error::custom(format!("{error}; a share is written \"50%\"")))?;

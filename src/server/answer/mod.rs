@@ -1,7 +1,7 @@
 //! What an agent reads: bounded answers, and errors with a code, a message and what to do.
 //!
 //! In: results and refusals of the rooms below. Out: MCP results. Text from tests and pages stands in fields of its
-//! own, printable and with known secrets taken out. What an answer says is left to `run` and `report`.
+//! own, printable and with known secrets taken out. What an answer says is left to `run` and `failed_tests`.
 
 pub mod failures;
 pub mod fit;
@@ -11,10 +11,12 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text;
+use crate::text::{self, chain};
 
 /// The text of an error is cut at this many bytes.
 const ERROR_BYTES: usize = 8_000;
+/// So many bytes of it are for a partial result.
+pub const RESULT_BYTES: usize = 7_000;
 
 /// Stable codes of refusals and failures; README lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -109,17 +111,6 @@ impl ToolError {
     pub fn internal(error: &dyn std::error::Error) -> Self {
         Self::new(ErrorCode::Internal, chain(error))
     }
-}
-
-/// An error and what caused it, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line = format!("{line}: {error}");
-        cause = error.source();
-    }
-    line
 }
 
 /// What a tool answers: one text, and for structured answers the same as JSON.

@@ -10,7 +10,8 @@ use crate::{
     report::json::ReportError,
     runner::{handle::RunError, spec::SpecError, tracker::Busy},
     sandbox::plan::PlanError,
-    server::answer::{ErrorCode, ToolError, chain},
+    server::answer::{ErrorCode, ToolError},
+    text::chain,
 };
 
 /// The refusal of the gate, for the agent: the rule, never its place.
@@ -98,8 +99,7 @@ pub fn unopened_of_run(error: &PathError) -> ToolError {
 
 /// The report can't be read.
 pub fn unreadable(error: &ReportError) -> ToolError {
-    let hint = "it must be what Playwright's json reporter writes; run the tests again";
-    ToolError::new(ErrorCode::ReportUnreadable, chain(error)).with_hint(hint)
+    ToolError::new(ErrorCode::ReportUnreadable, chain(error)).with_hint(error.hint())
 }
 
 /// The spec selects nothing.

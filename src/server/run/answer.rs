@@ -24,6 +24,9 @@ use crate::{
     text::{self, redactor::Redactor},
 };
 
+/// So many places that the sandbox could not open are told.
+const UNUSABLE_TOLD: usize = 3;
+
 /// The answer of `run_tests`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +76,7 @@ pub struct RunAnswer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SandboxAnswer {
     /// full, partial or absent.
-    pub level: &'static str,
+    level: &'static str,
     /// What the policy asks and this system can't enforce.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
@@ -81,13 +84,8 @@ pub struct SandboxAnswer {
 }
 
 impl SandboxAnswer {
-    /// What holds, in words.
-    pub fn of(enforcement: Option<&Enforcement>) -> Self {
-        let level = match enforcement.map(|holds| holds.level) {
-            Some(Level::Full) => "full",
-            Some(Level::Partial) => "partial",
-            Some(Level::Absent) | None => "absent",
-        };
+    fn of(enforcement: Option<&Enforcement>) -> Self {
+        let level = enforcement.map_or(Level::Absent, |holds| holds.level).name();
         let missing = enforcement.map_or(&[][..], |holds| &holds.missing);
         Self { level, missing: missing.iter().map(|feature| feature.name()).collect() }
     }
@@ -112,7 +110,7 @@ pub struct Told<'run> {
     /// Which tests are wanted.
     pub include: IncludeTests,
     /// What held.
-    pub sandbox: SandboxAnswer,
+    pub enforcement: Option<&'run Enforcement>,
     /// Where the report is.
     pub results_file: Option<String>,
 }
@@ -130,6 +128,7 @@ impl Told<'_> {
             Err(_) => (None, Vec::new(), Vec::new(), 0),
         };
         errors.extend(self.unreported(caps));
+        errors.extend(self.survivors());
         let omitted = selected.checked_sub(tests.len()).filter(|omitted| *omitted > 0);
         let output_tail = if errors.is_empty() { None } else { self.output_tail(caps) };
         RunAnswer {
@@ -147,7 +146,7 @@ impl Told<'_> {
             output_tail,
             hints: self.hints(),
             results_file: self.results_file.clone(),
-            sandbox: self.sandbox.clone(),
+            sandbox: SandboxAnswer::of(self.enforcement),
         }
     }
 
@@ -165,7 +164,8 @@ impl Told<'_> {
         report.is_some_and(|report| {
             let stats = report.stats;
             let unfinished = stats.failed + stats.interrupted + stats.did_not_run;
-            let clean = unfinished == 0 && report.errors.is_empty() && report.incomplete.is_none();
+            let whole = report.incomplete.is_none() && self.stopped.survivors == 0;
+            let clean = unfinished == 0 && report.errors.is_empty() && whole;
             clean && stats.passed + stats.flaky > 0 && self.stopped.exit_code == Some(0)
         })
     }
@@ -184,6 +184,13 @@ impl Told<'_> {
             at: None,
             code: None,
         })
+    }
+
+    /// That processes of the run are still there; only a broken system, or a storm of forks, comes to this.
+    fn survivors(&self) -> Option<ErrorAnswer> {
+        let survivors = Some(self.stopped.survivors).filter(|survivors| *survivors > 0)?;
+        let message = format!("{survivors} processes of the run could not be ended and may still be there");
+        Some(ErrorAnswer { message, at: None, code: None })
     }
 
     /// What was said instead of a report.
@@ -220,7 +227,14 @@ impl Told<'_> {
         });
         let texts = failures.map(|failure| failure.message.as_str());
         let outputs = [self.stopped.stdout.text.as_str(), self.stopped.stderr.text.as_str()];
-        let hints = refusal::hints(self.plan, self.project, texts.chain(outputs));
+        let mut hints = refusal::hints(self.plan, self.project, texts.chain(outputs));
+        let unusable = self.enforcement.into_iter().flat_map(|holds| &holds.unusable).take(UNUSABLE_TOLD);
+        hints.extend(unusable.map(|path| {
+            format!(
+                "the sandbox can't open `{}`, which the policy names, so nothing is allowed there",
+                path.display()
+            )
+        }));
         hints.iter().map(|hint| self.redactor.redact(&text::printable(hint)).into_owned()).collect()
     }
 

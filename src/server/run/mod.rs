@@ -2,11 +2,12 @@
 
 pub mod answer;
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::{DecisionId, Record},
     gate::RunGrant,
     install::Installation,
     path::{PathError, RelPath},
@@ -15,62 +16,47 @@ use crate::{
     run_dir::{RunDir, RunId},
     runner::{
         command::invocation,
-        handle::{Prepared, RunOutcome},
+        handle::{Prepared, RunError, RunOutcome},
         spec::Filter,
         supervision::StopReason,
-        tracker::PrintedPlace,
+        tracker::{ActiveRun, PastRun, PrintedPlace},
     },
     sandbox::{Plan, plan::Places},
     server::{
         Warden,
-        answer::{Answer, ErrorCode, ToolError, ToolResult, chain, fit, refusals},
-        run::answer::{SandboxAnswer, Told, word},
+        answer::{Answer, ErrorCode, RESULT_BYTES, ToolError, ToolResult, fit, refusals},
+        run::answer::{Told, word},
         secrets,
     },
+    text::{chain, redactor::Redactor},
 };
 
 /// Runs a project's tests and waits for the end; `stop` ends the run before it.
 ///
 /// # Errors
 /// [`ToolError`] for what keeps the run from starting, and for a run that timed out.
-pub async fn run_tests(warden: &Warden, request: RunTests, stop: &CancellationToken) -> ToolResult {
+pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &CancellationToken) -> ToolResult {
     let include = request.include;
-    let spec = request.spec.clone();
-    let grant = warden.gate.admit_run(request).map_err(refusals::refused)?;
-    let project = grant.project().path().to_owned();
-    let run = RunId::draw().map_err(|error| ToolError::internal(&error))?;
-    let active = warden.tracker.begin(run, &project).map_err(|busy| refusals::busy(&busy))?;
-    let last = warden.tracker.past(&project, None);
-    let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
-    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
-    let filter = filter.map_err(|error| refusals::no_spec(&error))?;
-    let redactor =
-        secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
-    let prepared = prepare(warden, &grant, run, filter.as_ref())?;
+    // Looking through a project may take long, and other calls must not wait for it.
+    let asking = Arc::clone(&warden);
+    let ready = tokio::task::spawn_blocking(move || ready(&asking, request));
+    let Ready { grant, active, prepared, redactor } =
+        ready.await.map_err(|error| ToolError::internal(&error))??;
     let (decision, timeout) = (grant.decision(), grant.terms().timeout);
+    let project = grant.project().path().to_owned();
     let (plan, paths) = (prepared.plan.clone(), prepared.directory.paths());
-    let handle = warden.runner.start(grant, prepared).await;
-    let ended = match handle {
+    let ended = match warden.runner.start(grant, prepared).await {
         Ok(handle) => handle.end(stop.cancelled()).await,
         Err(error) => Err(error),
     };
-    let recorded = match &ended {
-        Ok(outcome) => {
-            let level = SandboxAnswer::of(outcome.enforcement.as_ref()).level;
-            warden.gate.record_end(
-                decision,
-                word(&outcome.stopped),
-                outcome.stopped.exit_code,
-                Some(level.to_owned()),
-            )
-        }
-        Err(_) => warden.gate.record_end(decision, "not_run", None, None),
-    };
-    recorded.map_err(|error| ToolError::internal(&error))?;
+    warden.gate.record_end(&ended_record(decision, &ended)).map_err(|error| ToolError::internal(&error))?;
     let RunOutcome { grant, directory, enforcement, stopped } = ended.map_err(refusals::failed)?;
-    let report = read_report(&directory, grant.terms().report_bytes()).await;
-    let printed = report.as_ref().map(|report| printed_places(report, &project)).unwrap_or_default();
-    let past = active.end(&project, directory, printed);
+    let (report_bytes, answer_bytes) = (grant.terms().report_bytes(), grant.terms().answer_bytes());
+    let settled = tokio::task::spawn_blocking({
+        let project = project.clone();
+        move || settle(active, directory, &project, report_bytes)
+    });
+    let (past, report) = settled.await.map_err(|error| ToolError::internal(&error))?;
     let told = Told {
         past: &past,
         project: &project,
@@ -80,14 +66,38 @@ pub async fn run_tests(warden: &Warden, request: RunTests, stop: &CancellationTo
         redactor: &redactor,
         plan: &plan,
         include,
-        sandbox: SandboxAnswer::of(enforcement.as_ref()),
+        enforcement: enforcement.as_ref(),
         results_file: report.is_ok().then(|| paths.report.display().to_string()),
     };
-    let answer = Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps)));
-    if stopped.reason == StopReason::TimedOut {
-        return Err(timed_out(timeout, answer));
-    }
-    Ok(answer)
+    // A timeout is an error, whose text is shorter.
+    let timed = stopped.reason == StopReason::TimedOut;
+    let bound = if timed { answer_bytes.min(RESULT_BYTES) } else { answer_bytes };
+    let answer = Answer::from_json(fit::within(bound, |caps| told.answer(caps)));
+    if timed { Err(timed_out(timeout, answer)) } else { Ok(answer) }
+}
+
+/// All that a run is started with.
+struct Ready {
+    grant: RunGrant,
+    active: ActiveRun,
+    prepared: Prepared,
+    redactor: Redactor,
+}
+
+fn ready(warden: &Warden, request: RunTests) -> Result<Ready, ToolError> {
+    let spec = request.spec.clone();
+    let grant = warden.gate.admit_run(request).map_err(refusals::refused)?;
+    let project = grant.project().path();
+    let run = RunId::draw().map_err(|error| ToolError::internal(&error))?;
+    let active = warden.tracker.begin(run, project).map_err(|busy| refusals::busy(&busy))?;
+    let last = warden.tracker.past(project, None);
+    let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
+    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
+    let filter = filter.map_err(|error| refusals::no_spec(&error))?;
+    let redactor =
+        secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
+    let prepared = prepare(warden, &grant, run, filter.as_ref())?;
+    Ok(Ready { grant, active, prepared, redactor })
 }
 
 fn prepare(
@@ -119,15 +129,37 @@ fn prepare(
     Ok(Prepared { invocation, plan, directory })
 }
 
+/// The record of how a run ended.
+fn ended_record(decision: DecisionId, ended: &Result<RunOutcome, RunError>) -> Record {
+    let outcome = ended.as_ref().ok();
+    Record::Ended {
+        decision,
+        outcome: outcome.map_or("not_run", |outcome| word(&outcome.stopped)),
+        exit_code: outcome.and_then(|outcome| outcome.stopped.exit_code),
+        sandbox: outcome.and_then(|outcome| outcome.enforcement.as_ref()).map(ToString::to_string),
+    }
+}
+
+/// Reads the run's report and moves the run into the history.
+fn settle(
+    active: ActiveRun,
+    directory: RunDir,
+    project: &Path,
+    report_bytes: u64,
+) -> (Arc<PastRun>, Result<Report, String>) {
+    let report = read_report(&directory, report_bytes);
+    let printed = report.as_ref().map(|report| printed_places(report, project)).unwrap_or_default();
+    (active.end(project, directory, printed), report)
+}
+
 /// The run's own report, or why it can't be read; a run may have left anything in its place.
-async fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
+fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
     let name = RelPath::parse(RunDir::REPORT).map_err(|error| error.to_string())?;
     let file = match directory.dir().open_file(&name, bound) {
         Err(PathError::Missing(_)) => return Err(String::new()),
         other => other.map_err(|error| chain(&error))?,
     };
-    let reading = tokio::task::spawn_blocking(move || read(file.content()).map_err(|error| chain(&error)));
-    reading.await.map_err(|error| error.to_string())?
+    read(file.content()).map_err(|error| chain(&error))
 }
 
 /// The places of errors that an answer may print, so that they are understood when they come back as a spec.
