@@ -1,0 +1,126 @@
+//! What the server does with its own hands: the policy, a decision, reports, untrusted text, filters for the kernel.
+//!
+//! In: the example policy, and reports of `benches/process/report.mjs`. Out: criterion's figures; a report stands
+//! beside a plain parse of the same bytes, so that the ratio says something on any machine.
+
+#![expect(clippy::disallowed_methods, reason = "a bench makes its own files and starts Node for them")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a bench that can't be set up fails")]
+#![expect(missing_docs, reason = "criterion's macro makes a public function")]
+
+use std::{hint::black_box, os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
+
+use criterion::{BatchSize, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use playwright_warden::{
+    path::handle::DirHandle,
+    policy::{
+        confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
+        load,
+        request::run_tests::RunTests,
+        source::Inputs,
+    },
+    report::json::read,
+    sandbox::{Plan, ProcessLimits, seccomp},
+    text::printable,
+};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+/// A user whose policy is the example, launched in a directory of his.
+fn world() -> (TempDir, Inputs) {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().canonicalize().unwrap();
+    std::fs::create_dir_all(path.join("launch/shop")).unwrap();
+    let file = path.join("policy.toml");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("policy.example.toml"), &file).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    let inputs = Inputs {
+        launch_dir: path.join("launch"),
+        environment: std::env::vars_os().collect(),
+        home: Some(path),
+        uid: rustix::process::geteuid().as_raw(),
+        policy_option: Some(file),
+    };
+    (root, inputs)
+}
+
+fn policy(criterion: &mut Criterion) {
+    let (_root, inputs) = world();
+    criterion.bench_function("policy/load and compile the example", |bencher| {
+        bencher.iter(|| load(black_box(&inputs)).policy.unwrap());
+    });
+
+    let policy = load(&inputs).policy.unwrap();
+    let launch = DirHandle::open(&inputs.launch_dir).unwrap();
+    let Value::Object(arguments) = json!({ "workingDirectory": "shop", "spec": "tests/cart.spec.ts:12", "workers": "50%", "tag": "@smoke" })
+    else {
+        panic!("arguments are an object");
+    };
+    let parsed = |arguments: Map<String, Value>| RunTests::parse(arguments, &launch).unwrap();
+    criterion.bench_function("policy/parse a call of run_tests", |bencher| {
+        bencher.iter_batched(|| arguments.clone(), parsed, BatchSize::SmallInput);
+    });
+    let request = parsed(arguments.clone());
+    criterion.bench_function("policy/decide on it", |bencher| {
+        bencher.iter(|| policy.decide_run(black_box(&request)));
+    });
+}
+
+fn generated(bytes: usize) -> Vec<u8> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/process/report.mjs");
+    let made = Command::new("node").arg(script).arg(bytes.to_string()).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    made.stdout
+}
+
+fn reports(criterion: &mut Criterion) {
+    for (name, bytes) in [("report of 1 MB", 1_000_000), ("report of 50 MB", 50_000_000)] {
+        let report = generated(bytes);
+        let mut group = criterion.benchmark_group(name);
+        group.throughput(Throughput::Bytes(report.len().try_into().unwrap()));
+        group.sampling_mode(SamplingMode::Flat).sample_size(10);
+        group.bench_function("read", |bencher| bencher.iter(|| read(black_box(report.as_slice())).unwrap()));
+        group.bench_function("as serde_json::Value", |bencher| {
+            bencher.iter(|| serde_json::from_slice::<Value>(black_box(&report)).unwrap());
+        });
+        group.finish();
+    }
+}
+
+fn text(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("printable of 1 MB");
+    group.throughput(Throughput::Bytes(1_000_000));
+    let lines = [
+        ("plain text", "Expected: \"€ 42.00\", received nothing within 5000 ms\n"),
+        ("text with colours", "\u{1b}[31mExpected\u{1b}[39m: 42.00, \u{1b}[2mreceived\u{1b}[22m: nothing\n"),
+        ("text of another script", "注文が完了しました。合計は四十二ユーロです。\n"),
+    ];
+    for (name, line) in lines {
+        let text = line.repeat(1_000_000 / line.len());
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(printable(&text)).len()));
+    }
+    group.finish();
+}
+
+fn sandbox(criterion: &mut Criterion) {
+    let plan = Plan {
+        mode: SandboxMode::Require,
+        read: vec!["/usr".into()],
+        write: vec!["/tmp".into()],
+        project: ProjectAccess::ReadWrite,
+        outputs: vec![],
+        protect: vec![],
+        network: Network::None,
+        unix_sockets: UnixSockets::Deny,
+        limits: ProcessLimits::default(),
+    };
+    criterion.bench_function("sandbox/compile the filters of a plan", |bencher| {
+        bencher.iter(|| seccomp::programs(black_box(&plan)).unwrap());
+    });
+}
+
+criterion_group! {
+    name = inside;
+    config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
+    targets = policy, reports, text, sandbox
+}
+criterion_main!(inside);
