@@ -257,7 +257,7 @@ fn write_human(
         None => {}
     }
     let count = |severity| loaded.diagnostics.iter().filter(|finding| finding.severity == severity).count();
-    writeln!(out, "{} errors, {} warnings", count(Severity::Error), count(Severity::Warning))
+    writeln!(out, "errors: {}, warnings: {}", count(Severity::Error), count(Severity::Warning))
 }
 
 fn layer_line(layer: &LayerSummary) -> String {
@@ -292,7 +292,8 @@ fn write_call(out: &mut impl Write, answer: &CallAnswer) -> io::Result<()> {
     writeln!(out, "{}  {message}", answer.decision.to_uppercase())?;
     for check in &answer.checks {
         let outcome = check.outcome.replace('_', " ");
-        writeln!(out, "  {outcome:<12} {:<24} {}  {}", check.rule, check.source, visible(&check.subject))?;
+        let line = format!("  {outcome:<12} {:<24} {}  {}", check.rule, check.source, visible(&check.subject));
+        writeln!(out, "{}", line.trim_end())?;
     }
     match (&answer.permitted, answer.kind) {
         (Some(permitted), _) => writeln!(out, "  permitted    {}", visible(permitted)),

@@ -109,13 +109,15 @@ fn a_directory_that_is_not_allowed_is_denied_and_nothing_runs() {
         let [reply, _] = ask(&server, asked);
         assert_eq!(words(&reply, asked), words(&expected, "../app-evil"), "{asked}");
     }
-    for asked in ["~", "~/x", "$HOME", "no/such", "a\nb", "playwright.config.ts", "tests/a.spec.ts/.."] {
+    for asked in ["$HOME", "no/such", "a\nb", "playwright.config.ts", "tests/a.spec.ts/.."] {
         for reply in ask(&server, asked) {
             reply.assert_refused("no_such_directory");
         }
     }
-    for reply in ask(&server, "a\u{0}/../../app-evil") {
-        reply.assert_refused("invalid_arguments");
+    for asked in ["a\u{0}/../../app-evil", "~", "~/x"] {
+        for reply in ask(&server, asked) {
+            reply.assert_refused("invalid_arguments");
+        }
     }
     symlink(evil.join("a.spec.ts"), project.at("linked.spec.ts")).unwrap();
     let evil_file = format!("{absolute}/a.spec.ts");

@@ -54,11 +54,13 @@ fn whole_number_is_an_integer_however_it_is_written() {
 
 #[test]
 fn workers_are_a_count_or_a_share() {
+    let processors = std::thread::available_parallelism().unwrap().get() as u64;
+    let share = |share| Workers::Percent { share, processors };
     let table = [
         (json!(3), Workers::Count(3)),
         (json!(3.0), Workers::Count(3)),
-        (json!("50%"), Workers::Percent(50)),
-        (json!("100%"), Workers::Percent(100)),
+        (json!("50%"), share(50)),
+        (json!("100%"), share(100)),
     ];
     for (written, workers) in table {
         assert_eq!(parsed(&json!({ "workers": written })).options.workers, Some(workers), "{written}");
