@@ -292,7 +292,8 @@ fn write_call(out: &mut impl Write, answer: &CallAnswer) -> io::Result<()> {
     writeln!(out, "{}  {message}", answer.decision.to_uppercase())?;
     for check in &answer.checks {
         let outcome = check.outcome.replace('_', " ");
-        let line = format!("  {outcome:<12} {:<24} {}  {}", check.rule, check.source, visible(&check.subject));
+        let line =
+            format!("  {outcome:<12} {:<24} {}  {}", check.rule, check.source, visible(&check.subject));
         writeln!(out, "{}", line.trim_end())?;
     }
     match (&answer.permitted, answer.kind) {

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod check_policy;
 #[cfg(test)]
 mod clients;
