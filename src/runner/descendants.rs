@@ -97,14 +97,15 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// `/proc` can't be read, or the kernel refused to wait.
+    /// The kernel refused to wait.
     pub fn sweep(&mut self) -> std::io::Result<Swept> {
         let own = rustix::process::getpid();
         let give_up = Instant::now() + PATIENCE;
         let mut killed = BTreeSet::new();
         let mut survivors = 0;
         while self.kill_children(own)? == Children::Some {
-            let living = descendants(own.as_raw_nonzero().get())?;
+            // Where `/proc` can't be listed the direct children are still killed, round by round.
+            let living = descendants(own.as_raw_nonzero().get()).unwrap_or_default();
             if Instant::now() >= give_up {
                 // At least one, though a walk may have missed it: there are children.
                 survivors = living.iter().filter(|process| !process.is_dead).count().max(1);

@@ -126,10 +126,27 @@ impl RunHandle {
     /// # Errors
     /// [`RunError`] when the run was refused, or its supervisor failed.
     pub async fn end(mut self, order: impl Future<Output = ()>) -> Result<RunOutcome, RunError> {
+        let (enforcement, stopped) = match self.follow(order).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                // Its place is given back only when the supervisor is gone, and with it the run.
+                drop(self.child.stdin.take());
+                self.child.wait().await.map_err(RunError::Supervisor)?;
+                return Err(error);
+            }
+        };
+        self.child.wait().await.map_err(RunError::Supervisor)?;
+        Ok(RunOutcome { grant: self.grant.into_read(), directory: self.directory, enforcement, stopped })
+    }
+
+    async fn follow(
+        &mut self,
+        order: impl Future<Output = ()>,
+    ) -> Result<(Option<Enforcement>, Stopped), RunError> {
         tokio::pin!(order);
         let mut enforcement = None;
         let mut ordered = false;
-        let stopped = loop {
+        loop {
             let line = tokio::select! {
                 line = self.events.next_line() => line.map_err(RunError::Supervisor)?,
                 () = &mut order, if !ordered => {
@@ -142,11 +159,9 @@ impl RunHandle {
                 Some(Ok(Event::Started { .. })) => {}
                 Some(Ok(Event::Enforced { enforcement: holds })) => enforcement = Some(holds),
                 Some(Ok(Event::Refused(refusal))) => return Err(RunError::Refused(refusal)),
-                Some(Ok(Event::Stopped(stopped))) => break stopped,
+                Some(Ok(Event::Stopped(stopped))) => return Ok((enforcement, stopped)),
                 Some(Err(_)) | None => return Err(RunError::Silent),
             }
-        };
-        self.child.wait().await.map_err(RunError::Supervisor)?;
-        Ok(RunOutcome { grant: self.grant.into_read(), directory: self.directory, enforcement, stopped })
+        }
     }
 }

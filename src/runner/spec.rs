@@ -64,6 +64,7 @@ impl Filter {
         let name = match &spec.path {
             SpecPath::Relative(name) => name.clone(),
             SpecPath::Absolute(path) => match beneath(path, project.path()) {
+                Some(Beneath::Project) if spec.line.is_some() => return Err(missing()),
                 Some(Beneath::Project) => return Ok(Self::directory(project.path())),
                 Some(Beneath::Name(name)) => name,
                 None => return Err(missing()),
@@ -75,6 +76,7 @@ impl Filter {
         };
         match project.dir().kind_of(&name) {
             Ok(Some(EntryKind::File)) => Ok(file(&name)),
+            Ok(Some(EntryKind::Directory)) if spec.line.is_some() => Err(missing()),
             Ok(Some(EntryKind::Directory)) => Ok(Self::directory(&project.path().join(name.as_path()))),
             Ok(Some(EntryKind::Other)) | Err(PathError::Escapes(_)) => Err(missing()),
             Ok(None) => {

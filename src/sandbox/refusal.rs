@@ -121,10 +121,13 @@ fn refused_path(plan: &Plan, project: &Path, act: &str, path: &Path) -> Option<S
     } else {
         ("open", "sandbox.read` or `sandbox.write")
     };
-    Some(format!(
-        "the sandbox refused to {verb} `{shown}`, which is outside the run's scopes; $TMPDIR and the project are \
-         within, and an operator can add to `{key}`"
-    ))
+    let told = format!(
+        "a test could not {verb} `{shown}`, which is outside the run's scopes; $TMPDIR and the project are within"
+    );
+    // The words are a test's own: they are no reason to open what holds credentials.
+    let private = ["/etc", "/root", "/proc"].iter().any(|root| path.starts_with(root))
+        || path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+    Some(if private { told } else { format!("{told}, and an operator can add to `{key}`") })
 }
 
 /// The calls of Node's `fs` that may be for reading.
@@ -152,7 +155,12 @@ mod tests {
     #[test]
     fn a_hint_names_the_key_that_decides() {
         let table = [
-            ("a read outside", "EACCES: permission denied, open '/etc/shadow'", Some("`sandbox.read`")),
+            ("a read outside", "EACCES: permission denied, open '/srv/data'", Some("`sandbox.read`")),
+            (
+                "a read of what is private",
+                "EACCES: permission denied, open '/etc/shadow'",
+                Some("outside the run"),
+            ),
             ("a write outside", "EACCES: permission denied, mkdir '/tmp/x'", Some("`sandbox.write`")),
             (
                 "a write to what is only read",

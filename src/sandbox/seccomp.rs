@@ -1,4 +1,4 @@
-//! The socket filter: which sockets a run may make.
+//! The system call filter: which sockets a run may make, and that it sets no limits of others.
 //!
 //! In: a plan. Out: BPF programs, installed on this process and all that it will start. Files are left to `landlock`; other
 //! system calls are not filtered yet.
@@ -21,6 +21,10 @@ use crate::sandbox::Plan;
 const DOMAIN: u8 = 0;
 const TYPE: u8 = 1;
 const PROTOCOL: u8 = 2;
+
+/// Arguments of `prlimit64(2)`: 0 is the calling process; a limit that is only read is no pointer to a new one.
+const PID: u8 = 0;
+const NEW_LIMIT: u8 = 2;
 
 /// The bits of the type argument that are the type; the others are `SOCK_CLOEXEC` and `SOCK_NONBLOCK`.
 const TYPE_MASK: u64 = 0xf;
@@ -77,7 +81,11 @@ pub fn programs(plan: &Plan) -> Result<Vec<BpfProgram>, SeccompError> {
     if arch == TargetArch::x86_64 {
         programs.push(without_x32());
     }
+    // Otherwise a run could take the descriptors of its supervisor or of the server away, and so end their work.
+    let foreign_limits = SeccompRule::new(vec![compare(PID, SeccompCmpOp::Ne, 0)?, is_some(NEW_LIMIT)?])?;
+    let limits = BTreeMap::from([(libc::SYS_prlimit64, vec![foreign_limits])]);
     programs.push(refusing(rings, libc::ENOSYS, arch)?);
+    programs.push(refusing(limits, libc::EPERM, arch)?);
     programs.push(refusing(sockets, libc::EAFNOSUPPORT, arch)?);
     Ok(programs)
 }
@@ -125,6 +133,11 @@ fn socketpair_rules() -> Result<Vec<SeccompRule>, BackendError> {
 
 fn is(argument: u8, value: libc::c_int) -> Result<SeccompCondition, BackendError> {
     compare(argument, SeccompCmpOp::Eq, value)
+}
+
+/// Whether a pointer is not null.
+fn is_some(argument: u8) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }
 
 fn has_type(kind: libc::c_int) -> Result<SeccompCondition, BackendError> {

@@ -6,12 +6,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The shortest value that is looked for, in bytes: a shorter one would be found everywhere.
 pub const MIN_VALUE_BYTES: usize = 8;
+/// A longer value is looked for in pieces of this many bytes.
+const PIECE_BYTES: usize = 256;
 
 /// What JavaScript's `encodeURIComponent` escapes.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -56,13 +58,16 @@ impl Redactor {
         for (name, value) in secrets {
             let value = value.trim();
             if is_secret(value) {
-                for form in forms(value) {
+                for form in pieces(value).flat_map(forms) {
                     names.push(name.clone());
                     patterns.push(form);
                 }
             }
         }
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns)?;
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(patterns)?;
         Ok(Self { automaton, names })
     }
 
@@ -98,6 +103,20 @@ impl fmt::Debug for Redactor {
 
 fn is_secret(value: &str) -> bool {
     value.len() >= MIN_VALUE_BYTES && value.parse::<f64>().is_err()
+}
+
+/// Splits a value into pieces that are looked for by themselves: a long one that repeats itself would make the search
+/// very large.
+fn pieces(value: &str) -> impl Iterator<Item = &str> {
+    let mut rest = value;
+    std::iter::from_fn(move || {
+        // The last piece takes a remainder along that would be too short to be looked for.
+        let end = rest.floor_char_boundary(PIECE_BYTES);
+        let end = if rest.len() - end < MIN_VALUE_BYTES { rest.len() } else { end };
+        let (piece, left) = rest.split_at_checked(end)?;
+        rest = left;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Lists the forms in which a value is looked for; they may repeat.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
-use rustix::process::{Pid, Resource, getrlimit, setsid, test_kill_process};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit, setsid, test_kill_process};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 /// The calls of Landlock, which have the same numbers everywhere.
@@ -20,6 +20,11 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
         "exit" => std::process::exit(argument.parse().unwrap()),
         "die" => std::process::abort(),
         "signal" => test_kill_process(pid(argument)).map_err(io::Error::from).map(|()| String::new()),
+        "limit" => limit(pid(argument)),
+        "lower-own-limit" => {
+            let lower = Rlimit { current: Some(64), maximum: Some(64) };
+            setrlimit(Resource::Nofile, lower).map_err(io::Error::from).map(|()| String::new())
+        }
         "signal-own-child" => signal_own_child(),
         "environ" => fs::read(format!("/proc/{argument}/environ")).map(|_| String::new()),
         "descriptor" => fs::read_link(format!("/proc/self/fd/{argument}")).map(|_| String::new()),
@@ -57,6 +62,12 @@ pub(crate) fn run(act: &str, arguments: &[&str]) -> Option<io::Result<String>> {
     })
 }
 
+/// Gives a process the limit that it has already: an act without harm.
+fn limit(process: Pid) -> io::Result<String> {
+    let own = getrlimit(Resource::Nofile);
+    prlimit(Some(process), Resource::Nofile, own).map_err(io::Error::from).map(|_| String::new())
+}
+
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
@@ -79,7 +90,7 @@ fn signal_own_child() -> io::Result<String> {
 }
 
 fn sleep() -> String {
-    std::thread::sleep(Duration::from_secs(600));
+    std::thread::sleep(Duration::from_mins(10));
     String::new()
 }
 

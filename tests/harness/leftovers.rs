@@ -9,7 +9,7 @@ use std::{
 };
 
 /// How long what was ended may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 

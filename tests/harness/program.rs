@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::server::Setup;
 
 /// Longer than any of these takes; a program that hangs fails its test.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// How a program ended.
 #[derive(Debug)]

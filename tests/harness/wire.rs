@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::harness::server::Setup;
 
 /// Longer than anything takes that must come.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub const DEADLINE: Duration = Duration::from_mins(1);
 /// The revision of the modern era.
 pub const MODERN: &str = "2026-07-28";
 /// The revisions that begin with `initialize`.

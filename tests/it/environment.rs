@@ -94,6 +94,26 @@ fn known_secrets_are_taken_out_of_answers() {
     assert!(open.run_all().text.contains("s3cr3t"), "the control");
 }
 
+#[test]
+fn a_hostile_env_file_costs_neither_memory_nor_time() {
+    // Each line is twice the one before, to who substitutes; and a long text that repeats itself is hard to search for.
+    let doubled = |line| format!("A{line}=${{A{0}}}${{A{0}}}", line - 1);
+    let doubling = (1..40).map(doubled).collect::<Vec<_>>().join(
+        "
+",
+    );
+    let text = format!("A0=hunter2hunter2\n{doubling}\nLONG={}\n", "ab".repeat(10_000));
+    let project = Project::new().file(".env", &text).spec(
+        "tests/a.spec.ts",
+        "test('tells', () => { throw new Error('hunter2hunter2 ' + 'ab'.repeat(200)) });",
+    );
+    let server = Setup::in_directory(project.path()).start();
+    let run = server.run_all();
+    run.assert_counts(0, 1);
+    assert!(!run.text.contains("hunter2") && run.text.contains("[redacted LONG]"), "{}", run.text);
+    drop(server.call("get_failed_tests", json!({})));
+}
+
 /// What a call sets is a secret as well if its name says so; the value of another name comes back.
 #[test]
 fn values_in_arguments_are_not_repeated_by_errors() {

@@ -45,6 +45,17 @@ fn processes_outside_are_not_signalled() {
 }
 
 #[test]
+fn the_limits_of_processes_outside_are_not_changed() {
+    for user in users() {
+        let world = World::new(user);
+        let victim = Victim::new(&world);
+        world.assert_denied(&world.plan(), &["limit", &victim.pid()], "EPERM", "ok");
+        // Its own a process may lower.
+        world.assert_allowed(&world.plan(), &["lower-own-limit"]);
+    }
+}
+
+#[test]
 fn the_environment_of_processes_outside_is_not_read() {
     for user in users() {
         let world = World::new(user);

@@ -212,7 +212,9 @@ impl Policy {
             }
             Err(DirRefusal::NotGranted(layer)) => {
                 checks.pass("dirs.deny", Vec::new(), &canonical);
-                let allowed = self.dirs().allow().granted().entries.iter();
+                let allowed = self.dirs().allow();
+                let narrow = allowed.lists().find(|list| list.key == *layer).unwrap_or(allowed.granted());
+                let allowed = narrow.entries.iter();
                 let shown = allowed.map(|entry| match entry.value.literal() {
                     Some(path) => format!("`{}`", path.display()),
                     None => format!("`{}`", entry.value.as_written()),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::{
     policy::{
+        combine::AllowList,
         decision::checks::{Checks, Denial},
         denylist,
-        origin::{Origin, Sourced},
+        origin::Origin,
         pattern::name::EnvName,
         rules::EnvRules,
     },
@@ -67,7 +68,7 @@ fn judge_names(
         let granted = allowed.admits(|pattern| pattern.matches(name.as_str())).map_err(|layer| {
             let message = format!("`{name}` may not be set by a call");
             let denial = Denial::implicit("env.allow", layer, name.as_str(), message);
-            checks.fail(denial.permitting(listed(&allowed.granted().entries)))
+            checks.fail(denial.permitting(listed(allowed, layer)))
         })?;
         origins.extend(granted.iter().map(|entry| entry.origin.clone()));
     }
@@ -91,7 +92,7 @@ fn judge_values(
         let granted = values.admits(|permitted| permitted == value).map_err(|layer| {
             let message = format!("this value of `{name}` is not allowed");
             let denial = Denial::implicit("env.values", layer, name.as_str(), message);
-            checks.fail(denial.permitting(listed(&values.granted().entries)))
+            checks.fail(denial.permitting(listed(values, layer)))
         })?;
         origins.extend(granted.iter().map(|entry| entry.origin.clone()));
     }
@@ -99,8 +100,10 @@ fn judge_values(
     Ok(())
 }
 
-fn listed<T: std::fmt::Display>(entries: &[Sourced<T>]) -> String {
-    match entries {
+/// What the layer that did not allow it would allow.
+fn listed<T: std::fmt::Display>(list: &AllowList<T>, layer: &Origin) -> String {
+    let narrow = list.lists().find(|list| list.key == *layer).unwrap_or(list.granted());
+    match narrow.entries.as_slice() {
         [] => "none".to_owned(),
         some => some.iter().map(|entry| format!("`{}`", entry.value)).collect::<Vec<_>>().join(", "),
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How long a run may take when the call does not say.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Which part of the results an answer holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -19,6 +19,9 @@ use crate::{
     text::{self, redactor::Redactor},
 };
 
+/// So many tags, annotations and attachments of a test are told.
+const ITEMS: usize = 10;
+
 /// How many tests came out how.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -151,7 +154,7 @@ impl<'report> Teller<'report> {
         for test in tests.iter().take(caps.tests) {
             let mut answer = self.line(test, caps);
             if let Some((attempt, failure)) = telling(test) {
-                answer.at = self.place(test, failure);
+                answer.at = self.clean(&self.place(test, failure), caps.line);
                 let known = told.get(failure.text()).cloned();
                 if known.is_none() {
                     told.insert(failure.text().to_owned(), answer.id.clone());
@@ -163,12 +166,12 @@ impl<'report> Teller<'report> {
                 answer.same_error_as = known;
             }
             if detail == Detail::Whole {
-                answer.tags = test.tags.iter().map(|tag| self.clean(tag, caps.line)).collect();
+                answer.tags = test.tags.iter().take(ITEMS).map(|tag| self.clean(tag, caps.line)).collect();
                 let notes = test.annotations.iter().map(|note| match &note.description {
                     Some(description) => format!("{}: {description}", note.kind),
                     None => note.kind.clone(),
                 });
-                answer.annotations = notes.map(|note| self.clean(&note, caps.line)).collect();
+                answer.annotations = notes.take(ITEMS).map(|note| self.clean(&note, caps.line)).collect();
             }
             answers.push(answer);
         }
@@ -206,7 +209,8 @@ impl<'report> Teller<'report> {
             answer.attempts = test.attempts.iter().map(|attempt| attempt.status.to_string()).collect();
         }
         let names = attempt.attachments.iter().filter(|attachment| !attachment.name.starts_with('_'));
-        answer.attachments = names.map(|attachment| self.clean(&attachment.name, caps.line)).collect();
+        answer.attachments =
+            names.take(ITEMS).map(|attachment| self.clean(&attachment.name, caps.line)).collect();
         answer.attachments.dedup();
         answer.stdout = self.output(&attempt.stdout.text, caps);
         answer.stderr = self.output(&attempt.stderr.text, caps);
@@ -215,7 +219,7 @@ impl<'report> Teller<'report> {
     fn error(&self, failure: &Failure, caps: Caps) -> ErrorAnswer {
         ErrorAnswer {
             message: self.message(failure, caps),
-            at: failure.location.as_ref().map(|location| self.location(location)),
+            at: failure.location.as_ref().map(|place| self.clean(&self.location(place), caps.line)),
             code: failure.marked_line().map(|line| self.clean(line.trim_end(), caps.line)),
         }
     }

@@ -10,6 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    path::{
+        RelPath,
+        handle::{DirHandle, EntryKind},
+    },
     policy::request::run_tests::IncludeTests,
     report::{Report, TestCase, failure::stack::without_foreign_frames, outcome::Outcome},
     runner::{
@@ -26,6 +30,8 @@ use crate::{
 
 /// So many places that the sandbox could not open are told.
 const UNUSABLE_TOLD: usize = 3;
+/// A longer file name, in bytes, is not advised.
+const SPEC_BYTES: usize = 200;
 
 /// The answer of `run_tests`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -97,6 +103,8 @@ pub struct Told<'run> {
     pub past: &'run PastRun,
     /// Its project.
     pub project: &'run Path,
+    /// The same, opened.
+    pub dir: &'run DirHandle,
     /// The directory that the server was started in.
     pub launch: &'run Path,
     /// How it ended.
@@ -166,7 +174,8 @@ impl Told<'_> {
             let unfinished = stats.failed + stats.interrupted + stats.did_not_run;
             let whole = report.incomplete.is_none() && self.stopped.survivors == 0;
             let clean = unfinished == 0 && report.errors.is_empty() && whole;
-            clean && stats.passed + stats.flaky > 0 && self.stopped.exit_code == Some(0)
+            let by_itself = self.stopped.reason == StopReason::Exited && self.stopped.exit_code == Some(0);
+            clean && stats.passed + stats.flaky > 0 && by_itself
         })
     }
 
@@ -214,7 +223,7 @@ impl Told<'_> {
         let text = if whole {
             &tail.text
         } else {
-            tail.text.split_once('\n').map_or(tail.text.as_str(), |(_, rest)| rest)
+            tail.text.split_once(char::is_whitespace).map_or(tail.text.as_str(), |(_, rest)| rest)
         };
         self.redactor.redact(without_foreign_frames(&text::printable(text)).trim()).into_owned()
     }
@@ -266,7 +275,11 @@ impl Told<'_> {
             return Some(format!("get_failed_tests {} for the other {omitted}", self.with_directory(page)));
         }
         let first = report.tests.iter().find(|test| test.outcome.has_failures())?;
-        let spec = format!("{}:{}", report.file_in(self.project, first), first.line);
+        // A report may name anything: only a file that is there is advised.
+        let file = report.file_in(self.project, first);
+        let name = RelPath::parse(&file).ok().filter(|_| file.len() <= SPEC_BYTES)?;
+        self.dir.kind_of(&name).ok().flatten().filter(|kind| *kind == EntryKind::File)?;
+        let spec = format!("{file}:{}", first.line);
         Some(format!("run_tests {} after the fix", self.with_directory(json!({ "spec": spec }))))
     }
 }

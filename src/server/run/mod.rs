@@ -60,6 +60,7 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
     let told = Told {
         past: &past,
         project: &project,
+        dir: grant.project().dir(),
         launch: warden.launch.path(),
         stopped: &stopped,
         report: &report,
