@@ -35,6 +35,7 @@ use playwright_warden::{
     server::{self, Warden},
     text::chain,
 };
+use tokio::sync::Semaphore;
 
 /// Runs a project's Playwright tests for an AI agent, under a policy and in a sandbox.
 ///
@@ -161,6 +162,7 @@ fn serve(arguments: &Arguments) -> Outcome {
         state,
         runner: Runner::of_this_program(),
         tracker,
+        workers: Semaphore::new(Warden::WORKERS),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(server::serve(warden));

@@ -79,7 +79,7 @@ pub struct SourceAnswer {
 ///
 /// # Errors
 /// [`ToolError`] when there is no report, or it can't be read.
-pub async fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
+pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
     let GetFailedTests { include, limit, cursor, ref run_id, .. } = request;
     let run_id = run_id.clone();
     let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
@@ -90,10 +90,7 @@ pub async fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolR
     };
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
-    let reading = tokio::task::spawn_blocking(move || read(file.content())).await;
-    let report = reading
-        .map_err(|error| ToolError::internal(&error))?
-        .map_err(|error| refusals::unreadable(&error))?;
+    let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
     refuse_foreign(&report, &project)?;
     let told =
         Told { report: &report, project: &project, redactor: &redactor, source, include, limit, cursor };

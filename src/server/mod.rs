@@ -23,6 +23,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -69,6 +70,22 @@ pub struct Warden {
     pub runner: Runner,
     /// Knows them.
     pub tracker: Arc<RunTracker>,
+    /// Places for work on files.
+    pub workers: Semaphore,
+}
+
+impl Warden {
+    /// So much work on files goes on at a time: reading a report takes memory.
+    pub const WORKERS: usize = 4;
+
+    /// Does work on files beside the connection, which must not wait for it.
+    async fn beside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let _place = self.workers.acquire().await.map_err(|error| ToolError::internal(&error))?;
+        tokio::task::spawn_blocking(work).await.map_err(|error| ToolError::internal(&error))
+    }
 }
 
 /// Why the server ended.
@@ -158,9 +175,14 @@ async fn answer(
     arguments: Map<String, Value>,
     stop: &CancellationToken,
 ) -> ToolResult {
-    match Request::parse(tool, arguments, &warden.launch).map_err(|error| invalid(tool, &error))? {
+    let asked = Arc::clone(&warden);
+    let request = warden.beside(move || Request::parse(tool, arguments, &asked.launch)).await?;
+    match request.map_err(|error| invalid(tool, &error))? {
         Request::RunTests(request) => run::run_tests(warden, *request, stop).await,
-        Request::GetFailedTests(request) => failed_tests::get_failed_tests(&warden, request).await,
+        Request::GetFailedTests(request) => {
+            let asked = Arc::clone(&warden);
+            warden.beside(move || failed_tests::get_failed_tests(&asked, request)).await?
+        }
     }
 }
 

@@ -37,11 +37,9 @@ use crate::{
 /// [`ToolError`] for what keeps the run from starting, and for a run that timed out.
 pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &CancellationToken) -> ToolResult {
     let include = request.include;
-    // Looking through a project may take long, and other calls must not wait for it.
     let asking = Arc::clone(&warden);
-    let ready = tokio::task::spawn_blocking(move || ready(&asking, request));
-    let Ready { grant, active, prepared, redactor } =
-        ready.await.map_err(|error| ToolError::internal(&error))??;
+    let ready = warden.beside(move || ready(&asking, request));
+    let Ready { grant, active, prepared, redactor } = ready.await??;
     let (decision, timeout) = (grant.decision(), grant.terms().timeout);
     let project = grant.project().path().to_owned();
     let (plan, paths) = (prepared.plan.clone(), prepared.directory.paths());
@@ -52,11 +50,9 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
     warden.gate.record_end(&ended_record(decision, &ended)).map_err(|error| ToolError::internal(&error))?;
     let RunOutcome { grant, directory, enforcement, stopped } = ended.map_err(refusals::failed)?;
     let (report_bytes, answer_bytes) = (grant.terms().report_bytes(), grant.terms().answer_bytes());
-    let settled = tokio::task::spawn_blocking({
-        let project = project.clone();
-        move || settle(active, directory, &project, report_bytes)
-    });
-    let (past, report) = settled.await.map_err(|error| ToolError::internal(&error))?;
+    let its_project = project.clone();
+    let settled = warden.beside(move || settle(active, directory, &its_project, report_bytes));
+    let (past, report) = settled.await?;
     let told = Told {
         past: &past,
         project: &project,
