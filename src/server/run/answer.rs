@@ -161,8 +161,10 @@ impl Told<'_> {
     fn select<'report>(&self, report: &'report Report) -> Vec<&'report TestCase> {
         let wanted = |test: &&TestCase| self.include == IncludeTests::All || test.outcome.has_failures();
         let mut tests: Vec<&TestCase> = report.tests.iter().filter(wanted).collect();
-        // What failed comes before what passed in the end.
-        tests.sort_by_key(|test| !is_failed(test));
+        if self.include == IncludeTests::Failed {
+            // What failed comes before what passed in the end.
+            tests.sort_by_key(|test| !is_failed(test));
+        }
         tests
     }
 
