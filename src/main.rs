@@ -196,6 +196,6 @@ fn banner(policy: &policy::Policy, launch: &Path, warnings: usize) -> io::Result
         hash.get(..15).unwrap_or(&hash),
         launch.display(),
         policy.sandbox().mode().value,
-        if warnings == 0 { String::new() } else { format!("; {warnings} warnings, see --check-policy") },
+        if warnings == 0 { String::new() } else { format!("; warnings: {warnings}, see --check-policy") },
     )
 }

@@ -9,9 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Whose projects may be run (`dirs.owner`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectOwner {
     /// Only those that the user or root owns (`self`).
@@ -22,9 +20,7 @@ pub enum ProjectOwner {
 }
 
 /// Whether a run may start without the protection that was asked for (`sandbox.mode`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
     /// A run is refused unless all that was asked for is enforced.
@@ -36,9 +32,7 @@ pub enum SandboxMode {
 }
 
 /// What a run may do to its own project (`sandbox.project`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectAccess {
     /// The project is read, never written.
@@ -50,9 +44,7 @@ pub enum ProjectAccess {
 }
 
 /// What network a run has (`sandbox.network`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// Neither TCP nor UDP, loopback included.
@@ -62,9 +54,7 @@ pub enum Network {
 }
 
 /// Whether a run may make unix sockets (`sandbox.unix_sockets`); socket pairs are always allowed.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnixSockets {
     /// Only socket pairs.

@@ -274,11 +274,6 @@ pub fn never_inherited(name: &str) -> Option<&'static str> {
     NEVER_INHERITED.iter().find(|(pattern, _)| fits(pattern, &name)).map(|(_, why)| *why)
 }
 
-/// Gives the rows of what a run never inherits: a name, perhaps with a `*`, and why.
-pub fn never_inherited_rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    NEVER_INHERITED.iter().copied()
-}
-
 /// Compares with a pattern of at most one `*`.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
