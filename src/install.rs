@@ -13,12 +13,11 @@ use crate::path::{
     handle::{DirHandle, EntryKind},
     locate::locate,
     project::ProjectDir,
+    walk::{unless_hidden, walk},
 };
 
 /// A `package.json` larger than this, in bytes, is none.
 const PACKAGE_BYTES: u64 = 1_000_000;
-/// So many directories of a project are looked at for configs that the caller may have meant.
-const DIRECTORIES_SEARCHED: usize = 2_000;
 /// So many of the configs found are told.
 const CONFIGS_TOLD: usize = 8;
 
@@ -176,30 +175,15 @@ fn version(package: &DirHandle) -> Result<PlaywrightVersion, InstallError> {
 /// The directories below that hold a Playwright config, nearest first, for the message of an error.
 fn configs_below(project: &DirHandle) -> Vec<String> {
     let mut found = Vec::new();
-    let mut waiting = std::collections::VecDeque::from([None::<RelPath>]);
-    let mut searched = 0;
-    while let Some(directory) = waiting.pop_front() {
-        searched += 1;
-        if searched > DIRECTORIES_SEARCHED || found.len() >= CONFIGS_TOLD {
-            break;
+    walk(project, |path, kind| {
+        let name = path.as_path().file_name().unwrap_or_default().to_string_lossy();
+        if kind == EntryKind::File && name.starts_with("playwright.config.") {
+            let directory = path.as_path().parent().map(|directory| directory.display().to_string());
+            found.extend(directory.filter(|directory| !directory.is_empty()));
         }
-        for (name, kind) in project.list(directory.as_ref()).unwrap_or_default() {
-            let text = name.to_string_lossy();
-            match kind {
-                EntryKind::File if text.starts_with("playwright.config.") => {
-                    found.extend(directory.as_ref().map(ToString::to_string));
-                }
-                EntryKind::Directory if text != "node_modules" && !text.starts_with('.') => {
-                    let child = match &directory {
-                        Some(parent) => parent.join(&name),
-                        None => RelPath::parse(&text).ok(),
-                    };
-                    waiting.extend(child.map(Some));
-                }
-                EntryKind::File | EntryKind::Directory | EntryKind::Other => {}
-            }
-        }
-    }
+        unless_hidden(path)
+    });
+    found.truncate(CONFIGS_TOLD);
     found
 }
 

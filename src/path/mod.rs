@@ -7,6 +7,7 @@
 pub mod handle;
 pub mod locate;
 pub mod project;
+pub mod walk;
 
 use std::{
     ffi::OsStr,

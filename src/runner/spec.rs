@@ -15,12 +15,11 @@ use crate::{
         PathError, RelPath,
         handle::{DirHandle, EntryKind},
         project::ProjectDir,
+        walk::{unless_hidden, walk},
     },
     policy::request::run_tests::{Spec, SpecPath},
 };
 
-/// So many directories are searched for a file that was named by its last components.
-const DIRECTORIES_SEARCHED: usize = 5_000;
 /// So many candidates are told when a name fits several files.
 const CANDIDATES_TOLD: usize = 8;
 
@@ -138,22 +137,12 @@ fn beneath(path: &Path, project: &Path) -> Option<Beneath> {
 /// The files of a project whose last components are those of a name.
 fn ending_with(project: &DirHandle, name: &RelPath) -> Vec<RelPath> {
     let mut found = Vec::new();
-    let mut waiting = std::collections::VecDeque::from([None::<RelPath>]);
-    for _ in 0..DIRECTORIES_SEARCHED {
-        let Some(directory) = waiting.pop_front() else { break };
-        for (entry, kind) in project.list(directory.as_ref()).unwrap_or_default() {
-            let hidden = entry == "node_modules" || entry.as_encoded_bytes().starts_with(b".");
-            let path = match &directory {
-                Some(parent) => parent.join(&entry),
-                None => entry.to_str().and_then(|entry| RelPath::parse(entry).ok()),
-            };
-            match (kind, path) {
-                (EntryKind::File, Some(path)) if path.as_path().ends_with(name.as_path()) => found.push(path),
-                (EntryKind::Directory, Some(path)) if !hidden => waiting.push_back(Some(path)),
-                (EntryKind::File | EntryKind::Directory | EntryKind::Other, _) => {}
-            }
+    walk(project, |path, kind| {
+        if kind == EntryKind::File && path.as_path().ends_with(name.as_path()) {
+            found.push(path.clone());
         }
-    }
+        unless_hidden(path)
+    });
     found
 }
 

@@ -14,10 +14,10 @@ use thiserror::Error;
 use crate::{
     install::Installation,
     path::{
-        RelPath,
         handle::{DirHandle, EntryKind},
         locate::{Found, locate},
         project::ProjectDir,
+        walk::{Descend, walk},
     },
     policy::{
         confinement::{ProjectAccess, SandboxMode},
@@ -103,9 +103,6 @@ const DEVICES: &[&str] = &["/dev/null"];
 
 /// The files of the directories above a project that Node, TypeScript and Playwright look at.
 const CONFIGURATION: &[&str] = &["package.json", "tsconfig", "jsconfig"];
-
-/// So many directories of a project are searched for snapshots.
-const DIRECTORIES_SEARCHED: usize = 5_000;
 
 /// Where the things of a run are.
 #[derive(Clone, Copy, Debug)]
@@ -226,22 +223,13 @@ fn what_node_looks_at(directory: &Path) -> Vec<PathBuf> {
 /// The directories in which Playwright keeps snapshots, relative to the project.
 fn snapshot_directories(project: &DirHandle) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut waiting = vec![None::<RelPath>];
-    for _ in 0..DIRECTORIES_SEARCHED {
-        let Some(directory) = waiting.pop() else { break };
-        for (name, kind) in project.list(directory.as_ref()).unwrap_or_default() {
-            let path = match &directory {
-                Some(parent) => parent.join(&name),
-                None => name.to_str().and_then(|name| RelPath::parse(name).ok()),
-            };
-            let Some(path) = path.filter(|_| kind == EntryKind::Directory) else { continue };
-            let name = name.to_string_lossy();
-            if name.ends_with("-snapshots") || name == "__snapshots__" {
-                found.push(path.as_path().to_owned());
-            } else if name != "node_modules" && name != ".git" {
-                waiting.push(Some(path));
-            }
+    walk(project, |path, kind| {
+        let name = path.as_path().file_name().unwrap_or_default().to_string_lossy();
+        let holds_snapshots = name.ends_with("-snapshots") || name == "__snapshots__";
+        if holds_snapshots && kind == EntryKind::Directory {
+            found.push(path.as_path().to_owned());
         }
-    }
+        if holds_snapshots || name == ".git" { Descend::Past } else { Descend::Into }
+    });
     found
 }
