@@ -215,7 +215,8 @@ impl ContainedFile {
     }
 }
 
-fn described(kind: FileType) -> &'static str {
+/// What is there instead of a regular file, with its article.
+pub(crate) fn described(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a directory",
         FileType::Fifo => "a FIFO",

@@ -21,6 +21,7 @@ use crate::sandbox::invocation::Invocation;
 use crate::sandbox::landlock::{self, LandlockError};
 use crate::sandbox::{Enforcement, Feature, Plan, SocketFilter};
 use crate::sandbox::{descriptors, privileges, seccomp};
+use crate::text::chain;
 
 /// The longest order that is read, in bytes.
 const ORDER_BYTES: u64 = 16 * 1024 * 1024;
@@ -109,11 +110,7 @@ impl From<&ConfineError> for Refusal {
             ConfineError::Missing(missing) => missing.clone(),
             ConfineError::Step { .. } | ConfineError::Project(_) => Vec::new(),
         };
-        let message = match std::error::Error::source(error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        };
-        Self { message, keys: keys(&missing), missing, hint: error.hint() }
+        Self { message: chain(error), keys: keys(&missing), missing, hint: error.hint() }
     }
 }
 
@@ -189,20 +186,14 @@ fn apply(plan: &Plan) -> Result<Enforcement, ConfineError> {
         Ok(restriction) => (restriction.abi, restriction.unusable),
         Err(error @ LandlockError::Project(_)) => return Err(ConfineError::Project(error)),
         Err(error @ LandlockError::Rules(_)) => {
-            complain(&format!(
-                "{error}: {}",
-                std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
-            ));
+            complain(&chain(&error));
             (None, Vec::new())
         }
     };
     let filter = match seccomp::install(plan) {
         Ok(()) => SocketFilter::Installed,
         Err(error) => {
-            complain(&format!(
-                "{error}: {}",
-                std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
-            ));
+            complain(&chain(&error));
             SocketFilter::Missing
         }
     };

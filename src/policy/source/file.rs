@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::digest::sha256;
+use crate::path::handle::described;
 use crate::path::locate::{descriptor_path, name_of};
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::{Origin, Position, Span};
@@ -70,7 +71,7 @@ pub fn read(path: &Path, uid: u32, presence: Presence) -> Result<Option<PolicyFi
     let unreadable = |error: &io::Error| vec![unreadable(path, &error.to_string())];
     let status = rustix::fs::fstat(&handle).map_err(|error| unreadable(&error.into()))?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        let what = kind_of(&status);
+        let what = described(FileType::from_raw_mode(status.st_mode));
         return Err(vec![
             Diagnostic::error(
                 DiagnosticCode::NotAFile,
@@ -121,16 +122,6 @@ fn unreadable(path: &Path, reason: &str) -> Diagnostic {
         format!("the policy `{}` can't be read: {reason}", path.display()),
     )
     .hint("a policy that exists but can't be read is never taken for none")
-}
-
-fn kind_of(status: &Stat) -> &'static str {
-    match FileType::from_raw_mode(status.st_mode) {
-        FileType::Directory => "a directory",
-        FileType::Fifo => "a FIFO",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::RegularFile | FileType::Symlink | FileType::Unknown => "something else",
-    }
 }
 
 fn owned_well(status: &Stat, uid: u32) -> bool {

@@ -124,8 +124,8 @@ pub struct Told<'run> {
 }
 
 impl Told<'_> {
-    /// The answer, under caps.
-    pub fn answer(&self, caps: Caps) -> RunAnswer {
+    /// The answer, under caps, with the hints of [`Self::hints`].
+    pub fn answer(&self, hints: &[String], caps: Caps) -> RunAnswer {
         let (stats, mut errors, tests, selected) = match self.report {
             Ok(report) => {
                 let teller = Teller::new(report, self.project, self.redactor);
@@ -152,7 +152,7 @@ impl Told<'_> {
             tests,
             omitted,
             output_tail,
-            hints: self.hints(),
+            hints: hints.to_vec(),
             results_file: self.results_file.clone(),
             sandbox: SandboxAnswer::of(self.enforcement),
         }
@@ -230,7 +230,8 @@ impl Told<'_> {
         self.redactor.redact(without_foreign_frames(&text::printable(text)).trim()).into_owned()
     }
 
-    fn hints(&self) -> Vec<String> {
+    /// What the sandbox refused, and what it could not open. The same under all caps.
+    pub fn hints(&self) -> Vec<String> {
         let report = self.report.as_ref().ok();
         let failures = report.into_iter().flat_map(|report| {
             let attempts = report.tests.iter().flat_map(|test| &test.attempts);

@@ -69,7 +69,8 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
     // A timeout is an error, whose text is shorter.
     let timed = stopped.reason == StopReason::TimedOut;
     let bound = if timed { answer_bytes.min(RESULT_BYTES) } else { answer_bytes };
-    let answer = Answer::from_json(fit::within(bound, |caps| told.answer(caps)));
+    let hints = told.hints();
+    let answer = Answer::from_json(fit::within(bound, |caps| told.answer(&hints, caps)));
     if timed { Err(timed_out(timeout, answer)) } else { Ok(answer) }
 }
 
