@@ -14,9 +14,9 @@ use std::{
 };
 
 use playwright_warden::{
-    policy::{
+    policy::source::{
+        keys::{Key, Kind, Table, tables},
         schema::schema,
-        source::keys::{Key, Kind, Table, tables},
     },
     server::answer::ErrorCode,
 };

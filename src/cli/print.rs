@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{cli::exit, policy::schema::schema};
+use crate::{cli::exit, policy::source::schema::schema};
 
 /// Prints the JSON Schema of a policy file.
 ///

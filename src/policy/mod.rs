@@ -33,7 +33,6 @@ pub mod recording;
 pub mod request;
 mod review;
 pub mod rules;
-pub mod schema;
 pub mod source;
 pub mod tool;
 

@@ -12,7 +12,7 @@ use crate::policy::tool::ToolName;
 /// The name under which editors find the schema.
 const ID: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/raw/main/policy.schema.json");
 /// The policy in which each key stands at its default, as a test proves.
-const EXAMPLE: &str = include_str!("../../policy.example.toml");
+const EXAMPLE: &str = include_str!("../../../policy.example.toml");
 
 /// Makes the schema.
 ///
