@@ -10,6 +10,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::policy::origin::Sourced;
+use crate::policy::source::keys::{Combination, Key, Kind};
 
 /// A bound, or none. Ordered, so that the smaller of two is the stricter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,7 +142,7 @@ impl Unit for Duration {
 }
 
 macro_rules! limits {
-    ($($(#[doc = $doc:literal])+ $name:ident: $unit:ty = $default:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $unit:ty = $default:expr $(, not $caveat:literal)?;)+) => {
         /// The maxima of `[limits]`, each the smallest of all layers.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
@@ -150,7 +151,15 @@ macro_rules! limits {
 
         impl Limits {
             /// The keys of `[limits]`.
-            pub const KEYS: &[&str] = &[$(stringify!($name),)+];
+            pub const KEYS: &[Key] = &[$(
+                Key {
+                    name: stringify!($name),
+                    kind: Kind::Bound,
+                    combination: Combination::Smallest,
+                    meaning: concat!($($doc),+).trim_ascii(),
+                    caveat: concat!("" $(, $caveat)?),
+                },
+            )+];
 
             /// Makes the limits from the number that `of` finds for a key, given the key and its default.
             pub(in crate::policy) fn combine(

@@ -12,6 +12,7 @@ use crate::policy::denylist::{ALWAYS_INHERITED, never_inherited};
 use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::{EnvName, NamePattern};
 use crate::policy::pattern::path_glob::PathGlob;
+use crate::policy::recording::{AuditArguments, AuditFailure, AuditSink};
 use crate::policy::tool::ToolName;
 
 /// `[dirs]`: projects whose tests may be run and whose results may be read.
@@ -250,5 +251,36 @@ impl SandboxRules {
     /// `sandbox.unix_sockets`.
     pub const fn unix_sockets(&self) -> &Sourced<UnixSockets> {
         &self.unix_sockets
+    }
+}
+
+/// `[audit]`: the record of every decision.
+#[derive(Clone, Debug)]
+pub struct AuditRules {
+    pub(in crate::policy) sinks: Vec<Sourced<AuditSink>>,
+    pub(in crate::policy) file: Sourced<PathBuf>,
+    pub(in crate::policy) args: Sourced<AuditArguments>,
+    pub(in crate::policy) on_error: Sourced<AuditFailure>,
+}
+
+impl AuditRules {
+    /// `audit.sinks`: each once, with the first place that names it.
+    pub fn sinks(&self) -> &[Sourced<AuditSink>] {
+        &self.sinks
+    }
+
+    /// `audit.file`: absolute, in a canonical directory; its last component is left to who opens it.
+    pub const fn file(&self) -> &Sourced<PathBuf> {
+        &self.file
+    }
+
+    /// `audit.args`.
+    pub const fn args(&self) -> &Sourced<AuditArguments> {
+        &self.args
+    }
+
+    /// `audit.on_error`.
+    pub const fn on_error(&self) -> &Sourced<AuditFailure> {
+        &self.on_error
     }
 }

@@ -14,14 +14,17 @@ use crate::policy::diagnostic::Diagnostic;
 use crate::policy::origin::Sourced;
 use crate::policy::source::environment::Environment;
 use crate::policy::source::file::{FileFacts, Presence};
-use crate::policy::source::keys::Settings;
+use crate::policy::source::settings::Settings;
 use crate::policy::source::written::{Places, Written};
 
 pub mod document;
 pub mod environment;
+mod expectations;
 pub mod file;
 pub mod keys;
+pub mod settings;
 pub mod suggest;
+mod value;
 pub mod written;
 
 /// Where the user's own policy file is, below the home.
