@@ -48,14 +48,20 @@ impl PathGlob {
     /// Parses an entry.
     ///
     /// # Errors
-    /// [`PatternError`] for an empty entry, control characters, `~name`, `..` behind a wildcard, a glob that can't be
-    /// read, and a path that can't be looked up.
+    /// [`PatternError`] for an empty entry, control characters, `~name`, a variable, a path of Windows, `..` behind a
+    /// wildcard, a glob that can't be read, and a path that can't be looked up.
     pub fn parse(text: &str, syntax: Syntax, base: &PathBase) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
         if text.chars().any(char::is_control) {
             return Err(PatternError::ControlCharacter(text.to_owned()));
+        }
+        if is_of_windows(text) {
+            return Err(PatternError::Windows(text.to_owned()));
+        }
+        if text.split('/').any(names_variable) {
+            return Err(PatternError::Variable(text.to_owned()));
         }
         let (fixed, pattern) = match syntax {
             Syntax::Literal => (text.to_owned(), None),
@@ -189,6 +195,21 @@ fn split_at_wildcard(text: &str) -> (String, Option<&str>) {
     (fixed, None)
 }
 
+/// Says whether a path starts with a drive or a host, as on Windows.
+fn is_of_windows(text: &str) -> bool {
+    let drive = text.strip_prefix(|first: char| first.is_ascii_alphabetic());
+    drive.is_some_and(|rest| rest.starts_with(":/") || rest.starts_with(":\\")) || text.starts_with("\\\\")
+}
+
+/// Says whether a component is `$NAME`, `${NAME}` or `%NAME%`, or holds `${`: who writes that expects it to be expanded.
+fn names_variable(component: &str) -> bool {
+    let dollar = component
+        .strip_prefix('$')
+        .is_some_and(|name| name.starts_with(|first: char| first == '_' || first.is_ascii_alphabetic()));
+    let percent = component.len() > 2 && component.starts_with('%') && component.ends_with('%');
+    dollar || percent || component.replace("\\$", "").contains("${")
+}
+
 /// Expands `~` and makes a fixed part absolute; an empty one is the launch directory.
 fn absolute(text: &str, fixed: &str, base: &PathBase) -> Result<PathBuf, PatternError> {
     let Some(rest) = fixed.strip_prefix('~') else {
@@ -312,6 +333,8 @@ mod tests {
             ("case counts", "APP*", "launch/app-evil", None),
             ("alternatives", "../srv/{a,b}", "srv/b/x", Some("srv/b")),
             ("a class", "../srv/[a]", "srv/b", None),
+            ("an escaped dollar is literal", "\\$HOME", "launch/$HOME/x", Some("launch/$HOME")),
+            ("a price is no variable", "$5", "launch/$5", Some("launch/$5")),
             ("an escaped wildcard is literal", "my\\[app\\]", "launch/my[app]", Some("launch/my[app]")),
             (
                 "wildcards of a directory before it are escaped",
@@ -365,6 +388,12 @@ mod tests {
             ("unclosed class", "a[b"),
             ("unclosed alternatives", "a{b,c"),
             ("a backslash at the end", "a\\"),
+            ("a variable of a shell", "$HOME/x"),
+            ("a variable within a component", "e2e-${TEAM}/x"),
+            ("a variable of Windows", "%APPDATA%/x"),
+            ("a drive", r"C:\x"),
+            ("a drive with slashes", "c:/x"),
+            ("a host of Windows", r"\\host\share"),
             ("`..` behind nothing", "nothing/../x"),
         ];
         for (name, entry) in rows {

@@ -109,7 +109,11 @@ impl Review<'_> {
             return None;
         }
         let within = entry.value.fixed_part();
-        let summary = format!("`{}` matches nearly any directory in `{}`", entry.value, within.display());
+        let summary = format!(
+            "`{}` may match directories in `{}` that nobody thought of",
+            entry.value,
+            within.display()
+        );
         Some(
             Diagnostic::warning(DiagnosticCode::GlobTooWide, entry.origin.clone(), summary)
                 .hint("start with the directory that holds the projects, as in `allow = [\"~/projects/*\"]`"),
@@ -117,7 +121,7 @@ impl Review<'_> {
     }
 
     /// Says whether a pattern starts with a wildcard: in `/`, with `**`, or by taking all of a home or above it.
-    fn starts_wide(&self, glob: &PathGlob) -> bool {
+    pub(super) fn starts_wide(&self, glob: &PathGlob) -> bool {
         let Some(wildcards) = glob.wildcards() else { return false };
         let fixed = glob.fixed_part();
         let takes_all = wildcards.split('/').all(|component| component.bytes().all(|byte| byte == b'*'));

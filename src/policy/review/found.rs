@@ -32,6 +32,8 @@ impl Review<'_> {
                     // Who may put projects into it is asked of what is granted; the layers that limit it only name it.
                     finding.code == DiagnosticCode::DirMissing || (index == 0 && self.is_granted(dir))
                 }),
+                // What matches nearly anything is told as that.
+                None if self.starts_wide(&entry.value) => None,
                 None => matches_nothing(entry),
             });
             if index == 0 {

@@ -36,7 +36,9 @@ pub(in crate::policy) fn review(policy: &Policy, base: &PathBase, inputs: &Input
     findings.extend(review.unlimited());
     findings.extend(review.sandbox());
     findings.extend(review.trees());
-    findings.extend(review.taken_away());
+    // Of an entry that has another fault, that is enough.
+    let at_fault: Vec<_> = findings.iter().map(|finding: &Diagnostic| finding.origin.clone()).collect();
+    findings.extend(review.taken_away().into_iter().filter(|finding| !at_fault.contains(&finding.origin)));
     findings.extend(review.own_files());
     findings
 }

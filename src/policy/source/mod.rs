@@ -24,6 +24,7 @@ pub mod file;
 pub mod keys;
 pub mod settings;
 pub mod suggest;
+mod syntax;
 mod value;
 pub mod written;
 
