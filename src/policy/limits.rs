@@ -197,9 +197,11 @@ limits! {
     /// What all kept runs together may take on the disk.
     kept_bytes: Bytes = Limit::Bounded(2_000_000_000);
     /// Playwright workers of one run.
-    workers: u64 = Limit::Unlimited;
+    workers: u64 = Limit::Unlimited,
+        not "It bounds what a call asks for; the project's own number holds otherwise.";
     /// Retries of one test.
-    retries: u64 = Limit::Unlimited;
+    retries: u64 = Limit::Unlimited,
+        not "It bounds what a call asks for; the project's own number holds otherwise.";
     /// A report's size; a larger one is refused.
     report_bytes: Bytes = Limit::Bounded(4_294_967_296);
     /// The text of one answer.
@@ -207,7 +209,8 @@ limits! {
     /// The end of stdout, and of stderr, that is kept for an answer.
     output_tail_bytes: Bytes = Limit::Bounded(4_000);
     /// `RLIMIT_DATA` of each process of a run.
-    memory_bytes_per_process: Bytes = Limit::Unlimited;
+    memory_bytes_per_process: Bytes = Limit::Unlimited,
+        not "It is no bound of a whole run: each process has its own.";
     /// `RLIMIT_NOFILE` of each process of a run, in descriptors.
     open_files: u64 = Limit::Bounded(4096);
     /// `RLIMIT_FSIZE` of each process of a run.

@@ -34,6 +34,8 @@ mod policy_diagnostics;
 #[cfg(test)]
 mod policy_review;
 #[cfg(test)]
+mod policy_schema;
+#[cfg(test)]
 mod policy_sources;
 #[cfg(test)]
 mod policy_world;

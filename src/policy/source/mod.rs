@@ -22,6 +22,7 @@ pub mod environment;
 mod expectations;
 pub mod file;
 pub mod keys;
+pub mod schema;
 pub mod settings;
 pub mod suggest;
 mod syntax;
