@@ -19,6 +19,8 @@ mod containment;
 #[cfg(test)]
 mod environment;
 #[cfg(test)]
+mod first_policy;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]

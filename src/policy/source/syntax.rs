@@ -9,6 +9,9 @@ use crate::policy::source::keys::table;
 /// The `toml` crate's message for a key that stands twice.
 pub(super) const DUPLICATE: &str = "duplicate key";
 
+/// Its message for a word without quotes.
+const UNQUOTED: &str = "string values must be quoted";
+
 /// What is wrong, and what to write.
 pub(super) struct Advice {
     pub(super) summary: String,
@@ -47,7 +50,15 @@ pub(super) fn broken(message: &str, text: &str, span: &Range<usize>) -> Advice {
     let said = message.split_once(", expected").map_or(message, |(said, _)| said);
     let written = text.get(span.clone()).unwrap_or_default();
     let before = text.get(..span.start).unwrap_or_default();
-    let hint = if said == "string values must be quoted" {
+    // A bare word that starts as `nan`, `inf` or `true` do is taken for a bad one of these.
+    let is_word =
+        written.starts_with(|first: char| first.is_ascii_alphabetic()) && said.starts_with("invalid");
+    let said = if is_word && before.trim_end().ends_with(['=', '[', ',']) { UNQUOTED } else { said };
+    let flag = flag(written).filter(|_| said == UNQUOTED);
+    let said = if flag.is_some() { "`true` and `false` are written so" } else { said };
+    let hint = if let Some(flag) = flag {
+        format!("write `{flag}`")
+    } else if said == UNQUOTED {
         unquoted(written, before)
     } else if said.contains("escape") || said.contains("unicode") {
         "a backslash in \"...\" starts an escape: write paths with `/`, or in single quotes: '...'".to_owned()
@@ -74,8 +85,6 @@ fn unquoted(written: &str, before: &str) -> String {
         written.chars().filter(|it| !"\u{201c}\u{201d}\u{201e}\u{2018}\u{2019}".contains(*it)).collect();
     if before.ends_with('[') && table(written).is_some() {
         format!("close the list above `[{written}]` with `]`")
-    } else if let Some(flag) = flag(written) {
-        format!("write `{flag}`")
     } else if straight.contains(['"', '\'']) {
         "write a string in one pair of quotes".to_owned()
     } else if straight == written {

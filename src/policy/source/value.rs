@@ -34,17 +34,16 @@ impl Check<'_> {
                 ),
             },
             Kind::WordsByName => self.words_by_name(dotted, value),
-            Kind::Flag => match value.get_ref().as_bool() {
-                Some(flag) => Some(Value::from(flag)),
-                None => {
-                    let written = scalar(value.get_ref()).as_deref().and_then(flag);
-                    let hint = match written {
-                        Some(flag) => format!("write `{} = {flag}`", last(dotted)),
-                        None => "write `true` or `false`, without quotes".to_owned(),
-                    };
-                    self.wrong_type(dotted, value.span(), "`true` or `false`", value.get_ref(), hint)
+            Kind::Flag => {
+                if let Some(flag) = value.get_ref().as_bool() {
+                    return Some(Value::from(flag));
                 }
-            },
+                let hint = match scalar(value.get_ref()).as_deref().and_then(flag) {
+                    Some(flag) => format!("write `{} = {flag}`", last(dotted)),
+                    None => "write `true` or `false`, without quotes".to_owned(),
+                };
+                self.wrong_type(dotted, value.span(), "`true` or `false`", value.get_ref(), hint)
+            }
             Kind::Choice { now, later } => {
                 if let Some(word) = value.get_ref().as_str() {
                     return self.choice(dotted, value.span(), word, now, later);
