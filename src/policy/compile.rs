@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::path::locate::locate;
 use crate::policy::Policy;
-use crate::policy::combine::{AllowList, DenyList, LayerList, strictest};
+use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees, strictest};
 use crate::policy::defaults as default;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::limits::Limits;
@@ -116,15 +116,15 @@ impl Compiler<'_> {
         SandboxRules {
             mode: self.strictest("sandbox.mode", |set| set.sandbox.mode, default::SANDBOX_MODE),
             project: self.strictest("sandbox.project", |set| set.sandbox.project, default::SANDBOX_PROJECT),
-            outputs: outputs.common_subtrees(),
+            outputs: Subtrees::new(outputs),
             protect: self.union(
                 "sandbox.protect",
                 |set| &set.sandbox.protect,
                 default::SANDBOX_PROTECT,
                 within_project,
             ),
-            read: read.common_subtrees(),
-            write: write.common_subtrees(),
+            read: Subtrees::new(read),
+            write: Subtrees::new(write),
             network: self.strictest("sandbox.network", |set| set.sandbox.network, default::SANDBOX_NETWORK),
             unix_sockets: self.strictest(
                 "sandbox.unix_sockets",

@@ -35,6 +35,7 @@ mod review;
 pub mod rules;
 pub mod source;
 pub mod tool;
+pub mod toolchains;
 
 /// What is allowed, all layers combined; each value keeps the place that it comes from.
 #[derive(Clone, Debug)]
@@ -169,7 +170,7 @@ pub fn load(inputs: &Inputs) -> Loaded {
     let compiled = compile::compile(&layers, &base);
     let policy = match compiled {
         Ok(policy) if !has_error(&diagnostics) => {
-            diagnostics.extend(review::review(&policy, &base));
+            diagnostics.extend(review::review(&policy, &base, inputs));
             Some(policy).filter(|_| !has_error(&diagnostics))
         }
         Ok(_) => None,

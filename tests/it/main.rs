@@ -19,6 +19,8 @@ mod containment;
 #[cfg(test)]
 mod environment;
 #[cfg(test)]
+mod first_policy;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]
@@ -31,6 +33,8 @@ mod peer_processes;
 mod policy_calls;
 #[cfg(test)]
 mod policy_diagnostics;
+#[cfg(test)]
+mod policy_review;
 #[cfg(test)]
 mod policy_schema;
 #[cfg(test)]

@@ -13,7 +13,8 @@ use toml::de::{DeTable, DeValue};
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::{Origin, Span};
 use crate::policy::source::keys::{Key, VERSION, table, tables};
-use crate::policy::source::suggest::{list, nearest};
+use crate::policy::source::suggest::{either, list, nearest};
+use crate::policy::source::syntax::{Advice, DUPLICATE, broken, duplicate};
 use crate::policy::source::value::{number, type_of};
 use crate::policy::source::written::Written;
 
@@ -26,6 +27,9 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
         broken |= error.message() != DUPLICATE;
         check.syntax(error.message(), error.span());
     }
+    check.findings.sort_by(|a, b| a.origin.cmp(&b.origin));
+    // What the parser says next of a line, it says because of what it said first.
+    check.findings.dedup_by_key(|finding| finding.origin.line());
     // After a syntax error the parser's guess at the rest is no ground for further findings.
     if !broken && check.version(document.get_ref()) {
         check.root(document.get_ref());
@@ -33,9 +37,6 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
     check.findings.sort_by(|a, b| a.origin.cmp(&b.origin));
     (check.written, check.findings)
 }
-
-/// The `toml` crate's message for a key that stands twice.
-const DUPLICATE: &str = "duplicate key";
 
 /// A file under check: what was right of it so far, and what was not.
 pub(super) struct Check<'a> {
@@ -55,14 +56,14 @@ impl Check<'_> {
     }
 
     fn syntax(&mut self, message: &str, span: Option<Range<usize>>) {
-        let place = span.map_or_else(|| Origin::file(&self.path), |span| self.place(span));
-        let finding = if message == DUPLICATE {
-            Diagnostic::error(DiagnosticCode::DuplicateKey, place, "a key stands twice")
-                .hint("keep one of the two: neither wins over the other")
+        let place = span.clone().map_or_else(|| Origin::file(&self.path), |span| self.place(span));
+        let span = span.unwrap_or_default();
+        let (code, Advice { summary, hint }) = if message == DUPLICATE {
+            (DiagnosticCode::DuplicateKey, duplicate(self.text, &span))
         } else {
-            Diagnostic::error(DiagnosticCode::Syntax, place, format!("this is not TOML: {message}"))
+            (DiagnosticCode::Syntax, broken(message, self.text, &span))
         };
-        self.found(finding);
+        self.found(Diagnostic::error(code, place, summary).hint(hint));
     }
 
     /// Checks `version`, and says whether the rest is written for this version.
@@ -115,7 +116,17 @@ impl Check<'_> {
                             format!("`{name}` is a table, not {}", type_of(other)),
                         )
                         .key(name)
-                        .hint(format!("write `[{name}]` above its keys")),
+                        .hint(match other {
+                            DeValue::Array(_) => {
+                                format!("write `[{name}]` once, in single brackets, above its keys")
+                            }
+                            DeValue::String(_)
+                            | DeValue::Integer(_)
+                            | DeValue::Float(_)
+                            | DeValue::Boolean(_)
+                            | DeValue::Datetime(_)
+                            | DeValue::Table(_) => format!("write `[{name}]` above its keys"),
+                        }),
                     );
                 }
                 (None, _) => self.unknown_at_top(name, key.span()),
@@ -125,10 +136,10 @@ impl Check<'_> {
 
     fn unknown_at_top(&mut self, name: &str, span: Range<usize>) {
         let names: Vec<_> = tables().map(|table| table.name).chain(["expect", "version"]).collect();
-        let hint = match (nearest(name, names.iter().copied()), tables_of(name)) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, tables) if !tables.is_empty() => format!("`{name}` stands in {}", list(tables)),
-            (None, _) => format!("known here: {}", list(names)),
+        let hint = match nearest(name, names.iter().copied()) {
+            _ if LATER.contains(&name) => later(name),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => elsewhere(name).unwrap_or_else(|| format!("known here: {}", list(names))),
         };
         let place = self.place(span);
         self.found(
@@ -142,7 +153,7 @@ impl Check<'_> {
         for (key, value) in entries {
             let name = key.get_ref().as_ref();
             let Some(known) = keys.iter().find(|known| known.name == name) else {
-                self.unknown_in_table(table, keys, name, key.span());
+                self.unknown_in_table(table, keys, name, key.span(), value.get_ref());
                 continue;
             };
             let dotted = format!("{table}.{name}");
@@ -154,14 +165,31 @@ impl Check<'_> {
         }
     }
 
-    fn unknown_in_table(&mut self, table: &str, keys: &[Key], name: &str, span: Range<usize>) {
-        let known: Vec<_> = keys.iter().map(|key| key.name).collect();
-        let elsewhere = tables_of(name);
-        let hint = match nearest(name, known.iter().copied()) {
+    fn unknown_in_table(
+        &mut self,
+        table: &str,
+        keys: &[Key],
+        name: &str,
+        span: Range<usize>,
+        value: &DeValue<'_>,
+    ) {
+        let known = || keys.iter().map(|key| key.name);
+        let hint = match nearest(name, known()) {
+            _ if LATER.contains(&format!("{table}.{name}").as_str()) => later(name),
+            _ if tables().any(|known| known.name == name) => {
+                format!("`[{name}]` is a table of its own: write it on a line of its own, above its keys")
+            }
             // A key that stands elsewhere by this very name was put into the wrong table.
-            Some(near) if elsewhere.is_empty() => format!("did you mean `{near}`?"),
-            Some(_) | None if !elsewhere.is_empty() => format!("`{name}` stands in {}", list(elsewhere)),
-            Some(_) | None => format!("known in `[{table}]`: {}", list(known)),
+            Some(near) if tables_of(name).is_empty() => format!("did you mean `{near}`?"),
+            Some(_) | None => elsewhere(name).unwrap_or_else(|| match value {
+                DeValue::Table(_) => format!("`[{table}]` holds no tables; its keys are {}", list(known())),
+                DeValue::String(_)
+                | DeValue::Integer(_)
+                | DeValue::Float(_)
+                | DeValue::Boolean(_)
+                | DeValue::Datetime(_)
+                | DeValue::Array(_) => format!("known in `[{table}]`: {}", list(known())),
+            }),
         };
         let place = self.place(span);
         self.found(
@@ -176,7 +204,31 @@ impl Check<'_> {
     }
 }
 
-/// The tables that have a key of this name, in brackets.
+/// Tables and keys of later versions, which a policy for one of them may hold.
+const LATER: &[&str] = &[
+    "egress",
+    "screenshot",
+    "limits.wait_seconds",
+    "limits.attachment_bytes",
+    "limits.image_bytes",
+    "limits.processes",
+];
+
+fn later(name: &str) -> String {
+    format!("`{name}` comes with a later version of this server: take it out until then")
+}
+
+/// Where a key of this name, or of nearly this name, belongs.
+fn elsewhere(name: &str) -> Option<String> {
+    let under = |name: &str| either(tables_of(name).into_iter().map(|table| format!("[{table}]")));
+    if !tables_of(name).is_empty() {
+        return Some(format!("`{name}` belongs under {}", under(name)));
+    }
+    let keys = tables().flat_map(|table| table.keys).map(|key| key.name);
+    nearest(name, keys).map(|near| format!("did you mean `{near}` under {}?", under(near)))
+}
+
+/// The tables that have a key of this name.
 fn tables_of(name: &str) -> Vec<&'static str> {
     tables().filter(|table| table.keys.iter().any(|key| key.name == name)).map(|table| table.name).collect()
 }

@@ -25,6 +25,7 @@ pub mod keys;
 pub mod schema;
 pub mod settings;
 pub mod suggest;
+mod syntax;
 mod value;
 pub mod written;
 
