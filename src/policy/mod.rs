@@ -4,6 +4,7 @@
 //! read in `source` alone; deciding on a call is left to `decision`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::path::locate::locate;
 use crate::policy::diagnostic::{Diagnostic, Severity};
@@ -43,8 +44,8 @@ pub struct Policy {
     dirs: DirRules,
     tools: ToolRules,
     run: RunRules,
-    env: EnvRules,
-    limits: Limits,
+    env: Arc<EnvRules>,
+    limits: Arc<Limits>,
     sandbox: SandboxRules,
     audit: AuditRules,
     expectations: Vec<Sourced<Expectation>>,
@@ -69,12 +70,12 @@ impl Policy {
     }
 
     /// `[env]`.
-    pub const fn env(&self) -> &EnvRules {
+    pub fn env(&self) -> &EnvRules {
         &self.env
     }
 
     /// `[limits]`.
-    pub const fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
