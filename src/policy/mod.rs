@@ -153,6 +153,13 @@ impl Loaded {
         }
     }
 
+    /// Adds findings: by place, and a file that is named twice is told once.
+    pub fn add(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.diagnostics.extend(findings);
+        self.diagnostics.sort_by(|one, other| one.origin.cmp(&other.origin));
+        self.diagnostics.dedup();
+    }
+
     /// Shows all findings to a person.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
@@ -180,12 +187,11 @@ pub fn load(inputs: &Inputs) -> Loaded {
             None
         }
     };
-    // By place, and a file that is named twice is told once.
-    diagnostics.sort_by(|one, other| one.origin.cmp(&other.origin));
-    diagnostics.dedup();
     let texts = layers.iter().filter_map(text_of).collect();
     let layers = layers.into_iter().map(|layer| layer.summary).collect();
-    Loaded { policy, layers, diagnostics, texts }
+    let mut loaded = Loaded { policy, layers, diagnostics: Vec::new(), texts };
+    loaded.add(diagnostics);
+    loaded
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
