@@ -25,6 +25,7 @@ pub mod denylist;
 pub mod diagnostic;
 pub mod effective;
 pub mod excerpt;
+pub mod expect;
 #[cfg(test)]
 mod laws;
 pub mod limits;

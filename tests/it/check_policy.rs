@@ -54,7 +54,7 @@ fn exit_statuses_tell_what_was_found() {
         if arguments.contains(&"--check-policy") && !arguments.contains(&"xml") {
             let json = setup.finish(&[arguments, &["--format", "json"]].concat(), "");
             assert_eq!(json.status, Some(status), "{arguments:?}: {json:?}");
-            assert_eq!(json.json()["format_version"], "1.0", "one object in every case");
+            assert_eq!(json.json()["format_version"], "1.1", "one object in every case");
             assert_eq!(json.stderr, "", "all is in the object");
         }
     }

@@ -35,6 +35,7 @@ pub(super) fn write(out: &mut impl Write, examined: &Examined) -> io::Result<()>
         "effective": policy.map(effective::effective),
         "sandbox": examined.sandbox,
         "audit": policy.map(|_| &examined.sinks),
+        "expectations": examined.expectations,
         "call": call,
     });
     writeln!(out, "{answer}")

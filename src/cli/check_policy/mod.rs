@@ -17,6 +17,8 @@ use std::{
     process::ExitCode,
 };
 
+use serde::Serialize;
+
 use crate::{
     cli::{
         check_policy::{
@@ -31,7 +33,7 @@ use crate::{
         Loaded, Verdict, denylist,
         diagnostic::{Diagnostic, DiagnosticCode, Severity},
         excerpt::Style,
-        load,
+        expect, load,
         origin::Origin,
         source::Inputs,
     },
@@ -77,7 +79,15 @@ struct Examined {
     loaded: Loaded,
     sandbox: Option<Tried>,
     sinks: Vec<SinkAnswer>,
+    expectations: Option<Expectations>,
     call: Option<Result<CallAnswer, String>>,
+}
+
+/// What became of `[[expect]]`.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Expectations {
+    count: usize,
+    failed: usize,
 }
 
 /// Checks the policy; inputs that can't be had are a finding like any other.
@@ -121,18 +131,24 @@ fn examine(options: &Options, inputs: &Inputs) -> Examined {
     let mut loaded = load(inputs);
     let place = place(options, inputs).map_err(|finding| loaded.add([*finding])).ok();
     let Some(policy) = loaded.policy.clone() else {
-        return Examined { loaded, sandbox: None, sinks: Vec::new(), call: None };
+        return Examined { loaded, sandbox: None, sinks: Vec::new(), expectations: None, call: None };
     };
     let sandbox = tried::of_policy(&policy);
     let found = tried::findings(&policy, &sandbox, &loaded.diagnostics);
     loaded.add(found);
+    let expectations = place.as_ref().map(|(launch, _)| {
+        let failures = expect::check(&policy, launch);
+        let counted = Expectations { count: policy.expectations().len(), failed: failures.len() };
+        loaded.add(failures);
+        counted
+    });
     let call = options.call.as_deref().zip(place).map(|(call, (launch, state))| {
         let home = inputs.home.as_deref().unwrap_or(launch.path());
         let site =
             Site { policy: &policy, launch: &launch, environment: &inputs.environment, home, state: &state };
         call::answer(call, &site)
     });
-    Examined { sinks: sinks::answers(&policy), loaded, sandbox: Some(sandbox), call }
+    Examined { sinks: sinks::answers(&policy), loaded, sandbox: Some(sandbox), expectations, call }
 }
 
 /// The directories that the server would start with.
@@ -159,7 +175,7 @@ impl Examined {
             *system_error(format!("the system does not tell the working directory or the user: {error}"));
         let loaded =
             Loaded { policy: None, layers: Vec::new(), diagnostics: vec![finding], texts: Vec::new() };
-        Self { loaded, sandbox: None, sinks: Vec::new(), call: None }
+        Self { loaded, sandbox: None, sinks: Vec::new(), expectations: None, call: None }
     }
 
     fn count(&self, severity: Severity) -> usize {

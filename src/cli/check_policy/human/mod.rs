@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use crate::{
     cli::check_policy::{
-        Examined,
+        Examined, Expectations,
         human::{
             columns::{entry, list},
             place::Places,
@@ -51,6 +51,9 @@ pub(super) fn write(out: &mut impl Write, examined: &Examined) -> io::Result<()>
     if let (Some(policy), Some(tried)) = (&loaded.policy, &examined.sandbox) {
         write_sandbox(out, policy, tried)?;
         write_sinks(out, &examined.sinks)?;
+    }
+    if let Some(Expectations { count: count @ 1.., failed }) = examined.expectations {
+        writeln!(out, "expect     {} of {count} calls decided as the policy expects", count - failed)?;
     }
     match &examined.call {
         Some(Ok(answer)) => {
@@ -189,7 +192,8 @@ fn write_sinks(out: &mut impl Write, sinks: &[SinkAnswer]) -> io::Result<()> {
     }
     writeln!(out, "audit")?;
     for sink in sinks {
-        entry(out, &format!("    {:<26}", sink.sink), std::slice::from_ref(&sink.state), "")?;
+        let words = [sink.path.clone(), Some(sink.state.clone())];
+        entry(out, &format!("    {:<26}", sink.sink), &list(words.into_iter().flatten()), "")?;
     }
     Ok(())
 }
