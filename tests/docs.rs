@@ -10,7 +10,9 @@ use std::{
     collections::BTreeSet,
     fmt::Write as _,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use playwright_warden::{
@@ -20,6 +22,7 @@ use playwright_warden::{
     },
     server::answer::ErrorCode,
 };
+use serde_json::Value;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -187,4 +190,66 @@ fn the_reference_of_keys_is_made_from_the_schema() {
         }
     }
     assert_made("docs/policy.md", "keys", &(made + "\n"));
+}
+
+/// The answer of `--check-policy` in a project with a Playwright that is none, with what differs from machine to machine
+/// taken out.
+fn answer_of_the_checker() -> String {
+    let root = tempfile::tempdir().unwrap();
+    let base = root.path().canonicalize().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = base.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let package = "shop/node_modules/@playwright/test";
+    write(&format!("{package}/package.json"), "{ \"version\": \"1.65.1\" }");
+    write(&format!("{package}/cli.js"), "");
+    write(
+        "policy.toml",
+        "version = 1\ndirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\nsandbox.project = \"outputs\"\n",
+    );
+    for name in ["", "policy.toml"] {
+        let mode = if name.is_empty() { 0o700 } else { 0o600 };
+        fs::set_permissions(base.join(name), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let answer = Command::new(env!("CARGO_BIN_EXE_playwright-warden"))
+        .args(["--check-policy", "--format", "json", "--policy", "policy.toml", "--state-dir", "state"])
+        .args([
+            "--call",
+            "{\"tool\":\"run_tests\",\"arguments\":{\"workingDirectory\":\"shop\",\"tag\":\"@smoke\"}}",
+        ])
+        .current_dir(&base)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .output()
+        .unwrap();
+    let mut answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let mut at = |pointer: &str, change: &dyn Fn(&mut Value)| change(answer.pointer_mut(pointer).unwrap());
+    at("/layers/0/owner_uid", &|uid| *uid = 1000.into());
+    at("/effective", &|rows| {
+        rows.as_array_mut().unwrap().retain(|row| row.get("key").unwrap() == "dirs.allow");
+    });
+    // Newer kernels have two layers for these.
+    let second = serde_json::json!(["unix_sockets", "landlock"]);
+    for sandbox in ["/sandbox", "/call/plan/sandbox"] {
+        at(&format!("{sandbox}/level"), &|level| assert_eq!(level, "full"));
+        at(&format!("{sandbox}/landlock_abi"), &|abi| *abi = 7.into());
+        at(&format!("{sandbox}/enforced"), &|pairs| {
+            pairs.as_array_mut().unwrap().retain(|pair| *pair != second);
+        });
+    }
+    let shop = base.join("shop");
+    at("/call/plan/read", &|read| {
+        read.as_array_mut().unwrap().retain(|path| path == shop.to_str().unwrap());
+    });
+    at("/call/plan/program", &|node| *node = "/usr/bin/node".into());
+    let text = serde_json::to_string_pretty(&answer).unwrap();
+    let text = text.replace(base.to_str().unwrap(), "/home/alice");
+    format!("```json\n{text}\n```\n")
+}
+
+#[test]
+fn the_answer_of_the_checker_is_as_documented() {
+    assert_made("docs/check-policy.md", "answer", &answer_of_the_checker());
 }

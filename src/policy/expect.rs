@@ -32,7 +32,7 @@ fn failure(policy: &Policy, launch: &DirHandle, expected: &Sourced<Expectation>)
     let decided = match Request::parse(tool, call.arguments.clone(), launch) {
         Ok(request) => policy.decide(&request),
         Err(error) => {
-            let hint = error.hint().unwrap_or("write the arguments as an agent does");
+            let hint = error.hint().unwrap_or("write a call that an agent can make of this version");
             return failed(format!("this call is neither allowed nor denied: {error}"), hint.to_owned());
         }
     };
@@ -43,8 +43,7 @@ fn failure(policy: &Policy, launch: &DirHandle, expected: &Sourced<Expectation>)
             failed(format!("this call should be allowed, and is denied: {denial}"), because(denial))
         }
         (ExpectedDecision::Deny, Err(denial), Some(rule)) => {
-            let decider = denial.rule;
-            failed(format!("`{rule}` should deny this call, and `{decider}` does"), because(denial))
+            failed(format!("`{rule}` should deny this call, and `{}` does", denial.rule), because(denial))
         }
         (ExpectedDecision::Deny, Ok(()), _) => {
             failed("this call should be denied, and is allowed".to_owned(), admitted(&decided))

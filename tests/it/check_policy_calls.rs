@@ -31,10 +31,7 @@ fn project(cli: &str) -> Project {
 fn anywhere(text: &str, run: &str) -> String {
     let named = text.replace(run, "<run>");
     match named.split_once("/state/") {
-        Some((before, after)) => {
-            let start = before.find('/').unwrap();
-            format!("{}[STATE]/{after}", &before[..start])
-        }
+        Some((before, after)) => format!("{}[STATE]/{after}", before.split('/').next().unwrap()),
         None => named,
     }
 }
@@ -291,6 +288,7 @@ fn assert_snapshot(name: &str, text: &str, project: &Project) {
         (r"by (Landlock and seccomp|Landlock|seccomp)", "by [LAYER]"),
         (r"may read .*", "may read [AS THIS SYSTEM HAS IT]"),
         (r#""[^"]*/node""#, "\"[NODE]\""),
+        (r"/\^/.*?/app/", "/^[ROOT]/app/"),
     ] {
         settings.add_filter(pattern, shown);
     }

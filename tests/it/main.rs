@@ -13,6 +13,8 @@ mod check_policy;
 #[cfg(test)]
 mod check_policy_calls;
 #[cfg(test)]
+mod check_policy_here;
+#[cfg(test)]
 mod clients;
 #[cfg(test)]
 mod confined;

@@ -122,7 +122,7 @@ pub(super) fn answer(call: &str, site: &Site<'_>) -> Result<CallAnswer, String> 
         Request::GetFailedTests(request) => {
             let run_id = request.run_id.clone();
             let foreseen = gate::foresee_read(site.policy, request);
-            CallAnswer::of(tool, foreseen, |project, terms| plan::of_read(project, terms, run_id))
+            CallAnswer::of(tool, foreseen, |project, terms| plan::of_read(project, terms, run_id.as_deref()))
         }
     })
 }

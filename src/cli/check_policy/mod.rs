@@ -192,9 +192,8 @@ impl Examined {
     fn exit(&self, warnings: Warnings) -> ExitCode {
         let verdict = self.loaded.verdict();
         match (verdict, &self.call) {
-            (Verdict::InputOutput, _) => exit::input_output(),
             (Verdict::Invalid, _) => exit::invalid(),
-            (Verdict::Valid | Verdict::ValidWithWarnings, Some(Err(_))) => exit::input_output(),
+            (Verdict::InputOutput, _) | (_, Some(Err(_))) => exit::input_output(),
             (Verdict::Valid | Verdict::ValidWithWarnings, Some(Ok(answer))) if answer.is_denied() => {
                 exit::denied()
             }

@@ -176,14 +176,14 @@ fn run_plan(
     };
     let (plan, invocation) = preparation::compose(terms, filter.as_ref(), places, site.environment)?;
     let sandbox = Tried(probe_run(&plan, project));
-    Ok(RunPlan::of(terms, plan, invocation, installation.version.to_string(), sandbox))
+    Ok(RunPlan::of(terms, &plan, &invocation, installation.version.to_string(), sandbox))
 }
 
 impl RunPlan {
     fn of(
         terms: &RunTerms,
-        plan: Plan,
-        invocation: Invocation,
+        plan: &Plan,
+        invocation: &Invocation,
         playwright_version: String,
         sandbox: Tried,
     ) -> Self {
@@ -215,16 +215,14 @@ impl RunPlan {
 }
 
 /// What a reading would be; of runs only a server knows.
-pub(super) fn of_read(project: &ProjectDir, terms: &ReadTerms, run_id: Option<String>) -> Prospect {
+pub(super) fn of_read(project: &ProjectDir, terms: &ReadTerms, run_id: Option<&str>) -> Prospect {
     let limits = ReadLimits { report_bytes: terms.report_bytes(), answer_bytes: terms.answer_bytes() };
-    let (reads, would_fail) = match run_id {
-        Some(run_id) => (vec![Readable::Run { run_id: Some(run_id) }], None),
-        None => {
-            let file = Readable::File { path: path(&failed_tests::results_file(project, terms)) };
-            let would_fail = failed_tests::open_results_file(project, terms).err();
-            (vec![Readable::Run { run_id: None }, file], would_fail)
-        }
-    };
+    let mut reads = vec![Readable::Run { run_id: run_id.map(str::to_owned) }];
+    let mut would_fail = None;
+    if run_id.is_none() {
+        reads.push(Readable::File { path: path(&failed_tests::results_file(project, terms)) });
+        would_fail = failed_tests::open_results_file(project, terms).err();
+    }
     Prospect { plan: Some(PlanAnswer::Read(ReadPlan { reads, limits })), would_fail }
 }
 

@@ -50,7 +50,7 @@ fn filled(words: &[String], width: usize) -> Vec<String> {
         let fits = line.chars().count() + 1 + word.chars().count() <= width;
         if !line.is_empty() && !fits {
             if lines.len() + 1 == LINES {
-                line.push_str(&format!(" … and {} more", words.len() - index));
+                line = format!("{line} … and {} more", words.len() - index);
                 break;
             }
             lines.push(std::mem::take(&mut line));
