@@ -192,39 +192,52 @@ fn the_reference_of_keys_is_made_from_the_schema() {
     assert_made("docs/policy.md", "keys", &(made + "\n"));
 }
 
-/// The answer of `--check-policy` in a project with a Playwright that is none, with what differs from machine to machine
-/// taken out.
-fn answer_of_the_checker() -> String {
-    let root = tempfile::tempdir().unwrap();
-    let base = root.path().canonicalize().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = base.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    let package = "shop/node_modules/@playwright/test";
-    write(&format!("{package}/package.json"), "{ \"version\": \"1.65.1\" }");
-    write(&format!("{package}/cli.js"), "");
-    write(
-        "policy.toml",
-        "version = 1\ndirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\nsandbox.project = \"outputs\"\n",
-    );
-    for name in ["", "policy.toml"] {
-        let mode = if name.is_empty() { 0o700 } else { 0o600 };
-        fs::set_permissions(base.join(name), PermissionsExt::from_mode(mode)).unwrap();
+/// A project with a Playwright that is none, and a policy beside it.
+struct Checked {
+    _root: tempfile::TempDir,
+    base: PathBuf,
+}
+
+impl Checked {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let base = root.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = base.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let package = "shop/node_modules/@playwright/test";
+        write(&format!("{package}/package.json"), "{ \"version\": \"1.65.1\" }");
+        write(&format!("{package}/cli.js"), "");
+        let keys = "dirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\nsandbox.project = \"outputs\"";
+        write("policy.toml", &format!("version = 1\n{keys}\n"));
+        for (name, mode) in [("", 0o700), ("policy.toml", 0o600)] {
+            fs::set_permissions(base.join(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        Self { _root: root, base }
     }
-    let answer = Command::new(env!("CARGO_BIN_EXE_playwright-warden"))
-        .args(["--check-policy", "--format", "json", "--policy", "policy.toml", "--state-dir", "state"])
-        .args([
-            "--call",
-            "{\"tool\":\"run_tests\",\"arguments\":{\"workingDirectory\":\"shop\",\"tag\":\"@smoke\"}}",
-        ])
-        .current_dir(&base)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .output()
-        .unwrap();
-    let mut answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+
+    /// What `--check-policy` says of a call of `run_tests`.
+    fn ask(&self, format: &str, arguments: &Value) -> String {
+        let call = serde_json::json!({ "tool": "run_tests", "arguments": arguments }).to_string();
+        let asked = Command::new(env!("CARGO_BIN_EXE_playwright-warden"))
+            .args(["--check-policy", "--policy", "policy.toml", "--state-dir", "state"])
+            .args(["--format", format, "--call", &call])
+            .current_dir(&self.base)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .output()
+            .unwrap();
+        String::from_utf8(asked.stdout).unwrap().replace(self.base.to_str().unwrap(), "/home/alice")
+    }
+}
+
+#[test]
+fn the_object_of_the_checker_is_as_documented() {
+    let arguments = serde_json::json!({ "workingDirectory": "shop", "tag": "@smoke" });
+    let mut answer: Value = serde_json::from_str(&Checked::new().ask("json", &arguments)).unwrap();
+    // What differs from machine to machine.
     let mut at = |pointer: &str, change: &dyn Fn(&mut Value)| change(answer.pointer_mut(pointer).unwrap());
     at("/layers/0/owner_uid", &|uid| *uid = 1000.into());
     at("/effective", &|rows| {
@@ -239,17 +252,15 @@ fn answer_of_the_checker() -> String {
             pairs.as_array_mut().unwrap().retain(|pair| *pair != second);
         });
     }
-    let shop = base.join("shop");
-    at("/call/plan/read", &|read| {
-        read.as_array_mut().unwrap().retain(|path| path == shop.to_str().unwrap());
-    });
+    at("/call/plan/read", &|read| read.as_array_mut().unwrap().retain(|path| path == "/home/alice/shop"));
     at("/call/plan/program", &|node| *node = "/usr/bin/node".into());
     let text = serde_json::to_string_pretty(&answer).unwrap();
-    let text = text.replace(base.to_str().unwrap(), "/home/alice");
-    format!("```json\n{text}\n```\n")
+    assert_made("docs/check-policy.md", "answer", &format!("```json\n{text}\n```\n"));
 }
 
 #[test]
-fn the_answer_of_the_checker_is_as_documented() {
-    assert_made("docs/check-policy.md", "answer", &answer_of_the_checker());
+fn the_denial_of_the_checker_is_as_documented() {
+    let said = Checked::new().ask("human", &serde_json::json!({ "workingDirectory": "/etc" }));
+    let denial = said.split("\n\n").nth(1).unwrap();
+    assert_made("docs/check-policy.md", "denial", &format!("```text\n{denial}\n```\n"));
 }

@@ -129,38 +129,46 @@ pub fn print_denylist(out: &mut impl Write) -> io::Result<ExitCode> {
 
 fn examine(options: &Options, inputs: &Inputs) -> Examined {
     let mut loaded = load(inputs);
-    let place = place(options, inputs).map_err(|finding| loaded.add([*finding])).ok();
+    let place = Place::of(options, inputs).map_err(|finding| loaded.add([*finding])).ok();
     let Some(policy) = loaded.policy.clone() else {
         return Examined { loaded, sandbox: None, sinks: Vec::new(), expectations: None, call: None };
     };
     let sandbox = tried::of_policy(&policy);
     let found = tried::findings(&policy, &sandbox, &loaded.diagnostics);
     loaded.add(found);
-    let expectations = place.as_ref().map(|(launch, _)| {
-        let failures = expect::check(&policy, launch);
+    let expectations = place.as_ref().map(|place| {
+        let failures = expect::check(&policy, &place.launch);
         let counted = Expectations { count: policy.expectations().len(), failed: failures.len() };
         loaded.add(failures);
         counted
     });
-    let call = options.call.as_deref().zip(place).map(|(call, (launch, state))| {
-        let home = inputs.home.as_deref().unwrap_or(launch.path());
-        let site =
-            Site { policy: &policy, launch: &launch, environment: &inputs.environment, home, state: &state };
-        call::answer(call, &site)
+    let call = options.call.as_deref().zip(place.as_ref()).map(|(call, place)| {
+        let Place { launch, home, state } = place;
+        call::answer(call, &Site { policy: &policy, launch, environment: &inputs.environment, home, state })
     });
     Examined { sinks: sinks::answers(&policy), loaded, sandbox: Some(sandbox), expectations, call }
 }
 
 /// The directories that the server would start with.
-fn place(options: &Options, inputs: &Inputs) -> Result<(DirHandle, StateDir), Box<Diagnostic>> {
-    let launch = DirHandle::open(&inputs.launch_dir)
-        .map_err(|error| system_error(format!("the working directory can't be used: {}", chain(&error))))?;
-    let home = inputs.home.as_ref();
-    let home = home.ok_or_else(|| system_error("this user has no home in the user database".to_owned()))?;
-    let state = options.state_dir.as_ref().map(|named| inputs.launch_dir.join(named));
-    let state = state.unwrap_or_else(|| home.join(StateDir::IN_HOME));
-    let state = StateDir::named(&state).map_err(|error| system_error(chain(&error)))?;
-    Ok((launch, state))
+struct Place {
+    launch: DirHandle,
+    home: PathBuf,
+    state: StateDir,
+}
+
+impl Place {
+    fn of(options: &Options, inputs: &Inputs) -> Result<Self, Box<Diagnostic>> {
+        let launch = DirHandle::open(&inputs.launch_dir).map_err(|error| {
+            system_error(format!("the working directory can't be used: {}", chain(&error)))
+        })?;
+        let home = inputs.home.clone();
+        let home =
+            home.ok_or_else(|| system_error("this user has no home in the user database".to_owned()))?;
+        let state = options.state_dir.as_ref().map(|named| inputs.launch_dir.join(named));
+        let state = state.unwrap_or_else(|| home.join(StateDir::IN_HOME));
+        let state = StateDir::named(&state).map_err(|error| system_error(chain(&error)))?;
+        Ok(Self { launch, home, state })
+    }
 }
 
 fn system_error(summary: String) -> Box<Diagnostic> {

@@ -37,7 +37,7 @@ pub(super) fn write(out: &mut impl Write, answer: &CallAnswer, places: &Places) 
         labelled(out, what, [format!("{rule}, {}", whole(source))])?;
     }
     if let Some(permitted) = &answer.permitted {
-        labelled(out, "permitted", permitted.split(' ').map(str::to_owned))?;
+        labelled(out, "permitted", words(permitted))?;
     }
     write_checks(out, &answer.checks, places)?;
     if let Some(error) = &answer.would_fail {
@@ -66,8 +66,9 @@ fn labelled(out: &mut impl Write, label: &str, words: impl IntoIterator<Item = S
     if words.is_empty() { Ok(()) } else { entry(out, &format!("  {label:<18}"), &words, "") }
 }
 
+/// The words of a text; only blanks part them, so that whatever else it holds is seen.
 fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+    if text.is_empty() { Vec::new() } else { text.split(' ').map(str::to_owned).collect() }
 }
 
 fn write_checks(out: &mut impl Write, checks: &[CheckAnswer], places: &Places) -> io::Result<()> {
