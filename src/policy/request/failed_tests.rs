@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     path::{handle::DirHandle, project::CandidateDir},
-    policy::request::arguments::{self, ArgumentError},
+    policy::request::arguments::{self, ArgumentError, Reader},
 };
 
 /// Which tests of a report are told.
@@ -63,13 +63,15 @@ pub struct GetFailedTestsArguments {
     cursor: Option<String>,
 }
 
+static READER: Reader<GetFailedTestsArguments> = Reader::new();
+
 impl GetFailedTests {
     /// Parses the arguments of a call.
     ///
     /// # Errors
     /// [`ArgumentError`] for the first thing that is wrong.
     pub fn parse(arguments: Map<String, Value>, launch: &DirHandle) -> Result<Self, ArgumentError> {
-        let given: GetFailedTestsArguments = arguments::read(arguments)?;
+        let given: GetFailedTestsArguments = READER.read(arguments)?;
         let cursor = match given.cursor.as_deref().map(str::parse) {
             None => 0,
             Some(Ok(cursor)) => cursor,
