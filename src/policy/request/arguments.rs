@@ -122,7 +122,10 @@ impl<T: DeserializeOwned + JsonSchema> Reader<T> {
         for (name, value) in &arguments {
             let Some(schema) = properties.get(name) else {
                 let name = text::cut_end(name, NAME_BYTES);
-                return Err(ArgumentError::Unknown { hint: hint(&name, properties), name: name.into_owned() });
+                return Err(ArgumentError::Unknown {
+                    hint: hint(&name, properties),
+                    name: name.into_owned(),
+                });
             };
             if let Some(problem) = problem(value, schema) {
                 return Err(ArgumentError::invalid(name, problem));
