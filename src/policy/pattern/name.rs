@@ -103,6 +103,21 @@ impl NamePattern {
         fits(&pattern, &name, self.case)
     }
 
+    /// Says whether every name that fits another pattern certainly fits this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        // Of its wildcards only `*` takes whatever a wildcard of the other stands for.
+        self == other || (!self.written.contains('?') && self.matches(&other.written))
+    }
+
+    /// Says whether a name may fit both patterns.
+    pub fn may_meet(&self, other: &Self) -> bool {
+        match (self.literal(), other.literal()) {
+            (Some(name), _) => other.matches(name),
+            (None, Some(name)) => self.matches(name),
+            (None, None) => true,
+        }
+    }
+
     /// The name, where the pattern has no wildcards.
     pub fn literal(&self) -> Option<&str> {
         (!self.written.contains(['*', '?'])).then_some(self.written.as_str())
@@ -199,6 +214,28 @@ mod tests {
         for (name, pattern, text, expected) in rows {
             let pattern = NamePattern::parse_env(pattern, Syntax::Wildcards, Case::Sensitive).unwrap();
             assert_eq!(pattern.matches(text), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn pattern_covers_only_names_that_certainly_fit() {
+        // covers, may meet
+        let rows = [
+            ("*", "A*", (true, true)),
+            ("A*", "AB", (true, true)),
+            ("A*", "A*B", (true, true)),
+            ("A*", "A?", (true, true)),
+            ("A?", "A*", (false, true)),
+            ("A?", "A?", (true, true)),
+            ("AB", "A*", (false, true)),
+            ("AB", "AC", (false, false)),
+            ("A*", "B", (false, false)),
+        ];
+        for (one, other, expected) in rows {
+            let [one, other] = [one, other]
+                .map(|text| NamePattern::parse_env(text, Syntax::Wildcards, Case::Sensitive).unwrap());
+            assert_eq!((one.covers(&other), one.may_meet(&other)), expected, "{one} and {other}");
+            assert_eq!(other.may_meet(&one), expected.1, "{other} and {one}");
         }
     }
 
