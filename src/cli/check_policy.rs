@@ -16,11 +16,7 @@ use crate::{
     path::handle::DirHandle,
     policy::{
         self, Loaded, Policy, Verdict,
-        confinement::ProjectAccess,
-        decision::{
-            SandboxTerms,
-            checks::{Check, CheckOutcome, Decision, DenialKind},
-        },
+        decision::checks::{Check, CheckOutcome, Decision, DenialKind},
         denylist,
         diagnostic::Severity,
         effective,
@@ -30,7 +26,7 @@ use crate::{
         tool::ToolName,
     },
     runner::probe::{self, Probed},
-    sandbox::{Plan, ProcessLimits},
+    sandbox::Plan,
     text::visible::visible,
 };
 
@@ -111,7 +107,8 @@ pub fn run(
     err: &mut impl Write,
 ) -> io::Result<ExitCode> {
     let loaded = policy::load(inputs);
-    let sandbox = loaded.policy.as_ref().map(|policy| probe::probe(&plan(policy)));
+    let sandbox =
+        loaded.policy.as_ref().map(|policy| probe::probe(&Plan::without_places(&policy.sandbox().into())));
     let call = match (&options.call, &loaded.policy) {
         (Some(call), Some(policy)) => Some(decide(call, policy, inputs)),
         (Some(_), None) | (None, _) => None,
@@ -147,27 +144,6 @@ pub fn print_denylist(out: &mut impl Write) -> io::Result<ExitCode> {
     Ok(exit::valid())
 }
 
-/// What every run under this policy asks of the kernel; the places differ from run to run.
-fn plan(policy: &Policy) -> Plan {
-    let terms = SandboxTerms::from(policy.sandbox());
-    Plan {
-        mode: terms.mode,
-        read: Vec::new(),
-        write: Vec::new(),
-        // Trying it must not make the project's output directories.
-        project: if terms.project == ProjectAccess::Outputs {
-            ProjectAccess::ReadOnly
-        } else {
-            terms.project
-        },
-        outputs: Vec::new(),
-        protect: terms.protect,
-        network: terms.network,
-        unix_sockets: terms.unix_sockets,
-        limits: ProcessLimits::default(),
-    }
-}
-
 fn decide(call: &str, policy: &Policy, inputs: &Inputs) -> Result<CallAnswer, String> {
     let text = match call {
         "-" => {
@@ -188,6 +164,7 @@ fn decide(call: &str, policy: &Policy, inputs: &Inputs) -> Result<CallAnswer, St
     Ok(match request {
         Request::RunTests(request) => CallAnswer::of(policy.decide_run(&request)),
         Request::GetFailedTests(request) => CallAnswer::of(policy.decide_read(&request)),
+        Request::GetPolicy => CallAnswer::of(policy.decide_view()),
     })
 }
 

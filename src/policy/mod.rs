@@ -28,6 +28,7 @@ mod laws;
 pub mod limits;
 pub mod origin;
 pub mod pattern;
+pub mod permissions;
 pub mod request;
 mod review;
 pub mod rules;

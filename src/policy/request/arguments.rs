@@ -80,7 +80,11 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     };
     let generator = settings.with_transform(RecursiveTransform(plain)).into_generator();
     match generator.into_root_schema_for::<T>().to_value() {
-        Value::Object(schema) => schema,
+        Value::Object(mut schema) => {
+            // Some clients refuse an object that names no properties, even where there are none.
+            schema.entry("properties").or_insert_with(|| Map::new().into());
+            schema
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
 }
