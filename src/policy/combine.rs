@@ -84,14 +84,16 @@ impl<P> AllowList<P> {
         let meets_all = |index: usize, entry: &P| {
             others(index).all(|(_, other)| other.admitting(|other| may_meet(entry, other)).is_some())
         };
-        lists
+        let meeting: Vec<Vec<&P>> = lists
             .iter()
             .enumerate()
             .map(|(index, list)| {
                 let values = list.entries.iter().map(|entry| &entry.value);
                 values.filter(|entry| meets_all(index, entry)).collect()
             })
-            .collect()
+            .collect();
+        // A list of which nothing is left says that nothing is allowed.
+        if meeting.iter().any(Vec::is_empty) { Vec::new() } else { meeting }
     }
 
     /// The lists of the layers, that of the granting layer first.

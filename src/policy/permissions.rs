@@ -131,9 +131,10 @@ fn directories(policy: &Policy) -> (Permitted, Vec<String>) {
     let mut denied: Vec<String> = Vec::new();
     for entry in common.iter().chain(within.iter().flatten()) {
         for taken in deny.entries().iter().map(|taken| &taken.value) {
-            let told = match entry.literal() {
-                Some(directory) => taken.below(directory),
-                None => taken.may_meet(entry).then(|| taken.to_string()),
+            let told = match (entry.literal(), taken.literal()) {
+                (Some(directory), _) => taken.below(directory),
+                (None, Some(directory)) => entry.below(directory).and_then(|_| taken.below(directory)),
+                (None, None) => taken.below(entry.fixed_part()),
             };
             denied.extend(told.filter(|told| !denied.contains(told)));
         }

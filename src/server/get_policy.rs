@@ -80,7 +80,7 @@ struct RunsAnswer {
     project_required: bool,
     headed: bool,
     update_snapshots: bool,
-    /// Variables that env may set; some names, as PATH or NODE_OPTIONS, are never allowed.
+    /// Variables that env may set; some names, as those that steer Node or a loader, are never allowed.
     env: Vec<VariableAnswer>,
     /// Also what fits an entry of each of these lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]

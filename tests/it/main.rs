@@ -19,6 +19,8 @@ mod containment;
 #[cfg(test)]
 mod environment;
 #[cfg(test)]
+mod get_policy;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]

@@ -106,7 +106,8 @@ impl NamePattern {
     /// Says whether every name that fits another pattern certainly fits this one.
     pub fn covers(&self, other: &Self) -> bool {
         // Of its wildcards only `*` takes whatever a wildcard of the other stands for.
-        self == other || (!self.written.contains('?') && self.matches(&other.written))
+        let takes_wildcards = !self.written.contains('?');
+        self == other || (self.matches(&other.written) && (takes_wildcards || other.literal().is_some()))
     }
 
     /// Says whether a name may fit both patterns.
@@ -227,6 +228,8 @@ mod tests {
             ("A*", "A?", (true, true)),
             ("A?", "A*", (false, true)),
             ("A?", "A?", (true, true)),
+            ("A?", "AB", (true, true)),
+            ("??", "A*", (false, true)),
             ("AB", "A*", (false, true)),
             ("AB", "AC", (false, false)),
             ("A*", "B", (false, false)),

@@ -73,7 +73,8 @@ impl PathGlob {
 
     /// Gives what this entry matches at or below a canonical directory, as a directory or a glob; `None` for nothing.
     ///
-    /// What a glob says of places beside the directory is left out: they may be nobody's business.
+    /// What a glob says of places beside the directory is left out: they may be nobody's business. Of a glob with `**`
+    /// above the directory, what it matches with a part of the directory's own name is left out too.
     pub fn below(&self, directory: &Path) -> Option<String> {
         if self.matches(directory).is_some() {
             return Some(directory.display().to_string());
