@@ -1,6 +1,6 @@
 //! The name of a run, as answers print it and calls give it back.
 //!
-//! In: random bytes, or a text. Out: a [`RunId`]. Which runs there are is left to `runner::tracker`.
+//! In: random bytes, or a text. Out: a `RunId`. Which runs there are is left to `runner::tracker`.
 
 use std::{fmt, str::FromStr};
 

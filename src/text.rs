@@ -18,7 +18,7 @@ pub mod visible;
 /// - ANSI sequences go (CSI; OSC with its hyperlinks, DCS, SOS, PM and APC with their contents), in the 7-bit and in the
 ///   8-bit (C1) form. A string that never ends loses its introducer only, so it cannot swallow what follows.
 /// - C0, C1 and DEL go; `\n` and `\t` stay; `\r\n` and a lone `\r` become `\n`.
-/// - Hidden characters ([`is_hidden`]) become visible: `\u{202e}`.
+/// - Hidden characters become visible: `\u{202e}`; joiners that join letters or emoji stay.
 ///
 /// Text that needs none of this is returned as it is. See ECMA-48 for the sequences and
 /// <https://www.unicode.org/reports/tr9/> for the bidi controls.
