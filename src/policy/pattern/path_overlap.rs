@@ -57,12 +57,12 @@ mod tests {
             ("the same", "app", "app", true),
             ("one above the other", ".", "app", true),
             ("side by side", "app", "app-evil", false),
-            ("a match", "../srv/*", "../srv/a/app", true),
-            ("a match below", "../srv/*/app", "../srv/a", true),
-            ("no match, and no deeper one", "../srv/*/app", "../srv/a/lib", false),
-            ("any depth", "../srv/**/app", "../srv/a/lib/x", true),
-            ("patterns in one directory", "../srv/*", "../srv/a*", true),
-            ("patterns in two", "../srv/*", "app/*", false),
+            ("a match", "/nowhere/srv/*", "/nowhere/srv/a/app", true),
+            ("a match below", "/nowhere/srv/*/app", "/nowhere/srv/a", true),
+            ("no match, and no deeper one", "/nowhere/srv/*/app", "/nowhere/srv/a/lib", false),
+            ("any depth", "/nowhere/srv/**/app", "/nowhere/srv/a/lib/x", true),
+            ("patterns in one directory", "/nowhere/srv/*", "/nowhere/srv/a*", true),
+            ("patterns in two", "/nowhere/srv/*", "app/*", false),
         ];
         for (name, one, two, expected) in rows {
             let [one, two] = [one, two].map(|it| PathGlob::parse(it, Syntax::Wildcards, &base).unwrap());
@@ -79,11 +79,11 @@ mod tests {
             ("below", ".", "app", true),
             ("above", "app", ".", false),
             ("a pattern below a directory", ".", "a*", true),
-            ("a directory that a pattern matches", "../srv/*", "../srv/a", true),
-            ("the same pattern", "../srv/*", "../srv/*", true),
-            ("a narrower pattern at any depth", "../srv/**", "../srv/*/app", true),
-            ("a directory at any depth, itself not below", "../srv/**", "../srv", false),
-            ("a pattern that matches less", "../srv/a*", "../srv/*", false),
+            ("a directory that a pattern matches", "/nowhere/srv/*", "/nowhere/srv/a", true),
+            ("the same pattern", "/nowhere/srv/*", "/nowhere/srv/*", true),
+            ("a narrower pattern at any depth", "/nowhere/srv/**", "/nowhere/srv/*/app", true),
+            ("a directory at any depth, itself not below", "/nowhere/srv/**", "/nowhere/srv", false),
+            ("a pattern that matches less", "/nowhere/srv/a*", "/nowhere/srv/*", false),
         ];
         for (name, one, two, expected) in rows {
             let [one, two] = [one, two].map(|it| PathGlob::parse(it, Syntax::Wildcards, &base).unwrap());
