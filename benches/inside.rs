@@ -79,7 +79,7 @@ fn policy(criterion: &mut Criterion) {
 }
 
 fn audit(criterion: &mut Criterion) {
-    let (_root, inputs) = world();
+    let (_root, inputs) = world("policy.example.toml");
     let context = Context::of(&load(&inputs).policy.unwrap());
     let decision = DecisionId::draw().unwrap();
     let log = AuditLog::new(load(&inputs).policy.unwrap().audit(), None, context.clone());
