@@ -54,6 +54,14 @@ impl Message<'_> {
     }
 }
 
+/// Looks whether somebody listens, and sends nothing.
+///
+/// # Errors
+/// [`JournalError`] when nobody does.
+pub fn look() -> Result<(), JournalError> {
+    Ok(UnixDatagram::unbound()?.connect(SOCKET)?)
+}
+
 /// Sends a record.
 ///
 /// # Errors

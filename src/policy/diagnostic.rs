@@ -162,6 +162,12 @@ codes! {
     UnixSocketsOpen = "unix-sockets-open";
     /// A denied directory lies below an allowed one, where the kernel can't deny it.
     DenyBelowGrant = "deny-below-grant";
+    /// No decision is written down.
+    AuditOff = "audit-off";
+    /// A sink of the audit log can't take a record on this system.
+    AuditUnavailable = "audit-unavailable";
+    /// The audit log lies where a run may write.
+    AuditInGrantedDir = "audit-in-granted-dir";
     /// The policy file lies where a run may write.
     PolicyInGrantedDir = "policy-in-granted-dir";
     /// A call is decided otherwise than the policy's own `[[expect]]` says.

@@ -4,7 +4,7 @@
 //! written. The file may be renamed, removed or cut at any time; the chain goes on and says so. Which files are taken is
 //! left to `open`, what stands at a file's end to `tail`.
 
-mod open;
+pub mod open;
 mod tail;
 
 use std::{
@@ -27,7 +27,10 @@ use crate::{
         AuditError,
         chain::{Link, NOTHING, Tip},
         context::Context,
-        file::tail::{Known, Tail},
+        file::{
+            open::Outlook,
+            tail::{Known, Tail},
+        },
         line::line,
         record::{Break, Record},
     },
@@ -126,6 +129,14 @@ impl LogFile {
     /// A file that is opened when the first record comes; missing directories are made below the home only.
     pub fn new(path: &Path, home: Option<&Path>) -> Self {
         Self { path: path.to_owned(), home: home.map(Path::to_owned), file: None, known: None }
+    }
+
+    /// Looks whether it would take a record, and makes nothing.
+    ///
+    /// # Errors
+    /// [`FileError`] when it would not.
+    pub fn look(&self) -> Result<Outlook, FileError> {
+        open::look(&self.path, self.home.as_deref())
     }
 
     /// Where it is, as the policy has it.

@@ -11,13 +11,15 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, Stat, fstat, fsync, open as open_path, openat},
+    fs::{Access, AtFlags, FileType, Mode, OFlags, Stat, accessat, fstat, fsync, open as open_path, openat},
     io::Errno,
     process::geteuid,
 };
 
 use crate::{audit::file::FileError, path::locate::descriptor_path};
 
+/// How a directory is looked at.
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// What group and others must not have.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
@@ -65,6 +67,40 @@ fn existing(directory: &OwnedFd, name: &std::ffi::OsStr) -> Result<File, FileErr
     Ok(file.into())
 }
 
+/// What is where the log would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// A file that would be appended to.
+    Appended,
+    /// Nothing: the file would be made.
+    Made,
+}
+
+/// Looks whether [`open`] would succeed, and makes nothing.
+///
+/// # Errors
+/// [`FileError`] when it would not.
+pub(super) fn look(path: &Path, home: Option<&Path>) -> Result<Outlook, FileError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(FileError::Untrusted("its path names no file"));
+    };
+    let directory = match open_path(parent, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) if home.is_some_and(|home| parent.starts_with(home)) => return Ok(Outlook::Made),
+        opened => trusted(opened)?,
+    };
+    let may = |name: &std::ffi::OsStr, act| {
+        accessat(&directory, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(FileError::of(act))
+    };
+    match openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(handle) => {
+            check(&fstat(&handle).map_err(FileError::of("opened"))?)?;
+            may(name, "written").map(|()| Outlook::Appended)
+        }
+        Err(Errno::NOENT) => may(".".as_ref(), "made").map(|()| Outlook::Made),
+        Err(errno) => Err(FileError::of("opened")(errno)),
+    }
+}
+
 /// Says whether a file is one that only this user and root can change, and by this name alone.
 ///
 /// # Errors
@@ -94,14 +130,18 @@ pub(super) fn check(status: &Stat) -> Result<(), FileError> {
 }
 
 fn parent_of(parent: &Path, home: Option<&Path>) -> Result<OwnedFd, FileError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = match open_path(parent, flags, Mode::empty()) {
+    let opened = match open_path(parent, DIRECTORY, Mode::empty()) {
         Err(Errno::NOENT) if home.is_some_and(|home| parent.starts_with(home)) => {
             make(parent).map_err(|source| FileError::Io { act: "made", source })?;
-            open_path(parent, flags, Mode::empty())
+            open_path(parent, DIRECTORY, Mode::empty())
         }
         other => other,
     };
+    trusted(opened)
+}
+
+/// Takes a directory that nobody else can change.
+fn trusted(opened: rustix::io::Result<OwnedFd>) -> Result<OwnedFd, FileError> {
     let directory = opened.map_err(|errno| match errno {
         Errno::NOENT | Errno::NOTDIR => FileError::NoDirectory,
         other => FileError::of("opened")(other),

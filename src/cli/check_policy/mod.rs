@@ -136,6 +136,8 @@ fn examine(options: &Options, inputs: &Inputs) -> Examined {
     let sandbox = tried::of_policy(&policy);
     let found = tried::findings(&policy, &sandbox, &loaded.diagnostics);
     loaded.add(found);
+    let (sinks, broken) = sinks::look(&policy, inputs.home.as_deref());
+    loaded.add(broken);
     let expectations = place.as_ref().map(|place| {
         let failures = expect::check(&policy, &place.launch);
         let counted = Expectations { count: policy.expectations().len(), failed: failures.len() };
@@ -146,7 +148,7 @@ fn examine(options: &Options, inputs: &Inputs) -> Examined {
         let Place { launch, home, state } = place;
         call::answer(call, &Site { policy: &policy, launch, environment: &inputs.environment, home, state })
     });
-    Examined { sinks: sinks::answers(&policy), loaded, sandbox: Some(sandbox), expectations, call }
+    Examined { sinks, loaded, sandbox: Some(sandbox), expectations, call }
 }
 
 /// The directories that the server would start with.
