@@ -121,7 +121,7 @@ fn check(arguments: &Arguments) -> Outcome {
         warnings: if arguments.deny_warnings { Warnings::Deny } else { Warnings::Tell },
         style: style(),
     };
-    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
     Ok(check_policy::run(&options, &inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
 }
 
@@ -130,7 +130,7 @@ fn style() -> Style {
 }
 
 fn serve(arguments: &Arguments) -> Outcome {
-    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
     let loaded = policy::load(&inputs);
     let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
         writeln!(io::stderr(), "{}", loaded.render(style()))?;
@@ -141,7 +141,7 @@ fn serve(arguments: &Arguments) -> Outcome {
         });
     };
     let home = inputs.home.clone().ok_or("this user has no home directory")?;
-    let state = arguments.state_dir.clone().unwrap_or_else(|| home.join(".local/state/playwright-warden"));
+    let state = inputs.state_dir.clone().ok_or("this user has no home directory")?;
     let state = StateDir::open(&state)?;
     let stay = state.sweep()?;
     if stay > 0 {

@@ -26,7 +26,7 @@ use crate::{
         effective,
         excerpt::Style,
         request::Request,
-        source::{Inputs, LayerSource, LayerSummary, Role},
+        source::{Inputs, LayerSource, LayerSummary, Role, Scope},
         tool::ToolName,
     },
     runner::probe::{self, Probed},
@@ -266,11 +266,16 @@ fn layer_line(layer: &LayerSummary) -> String {
         Role::Limit => "limit",
     };
     match &layer.source {
-        LayerSource::File { path, facts } => {
+        LayerSource::File { path, facts, scope } => {
             let facts = facts.as_ref().map(|facts| {
-                format!("  uid {} mode {:04o} sha256 {}", facts.owner_uid, facts.mode, facts.sha256)
+                format!(", uid {} mode {:04o} sha256 {}", facts.owner_uid, facts.mode, facts.sha256)
             });
-            format!("{role}  {}{}", path.display(), facts.unwrap_or_default())
+            let exclusive = match (scope, layer.role) {
+                (Scope::System, Role::Grant) => " exclusive",
+                (Scope::System | Scope::User | Scope::Named, Role::Grant | Role::Limit) => "",
+            };
+            let scope = scope.as_str();
+            format!("{role}  {}  {scope}{exclusive}{}", path.display(), facts.unwrap_or_default())
         }
         LayerSource::Environment => {
             format!("{role}  environment (PW_ALLOWED_DIRS, PW_ALLOWED_ENV, PW_RESULTS_FILE)")

@@ -155,7 +155,7 @@ pub fn load(inputs: &Inputs) -> Loaded {
     let compiled = compile::compile(&layers, &base);
     let policy = match compiled {
         Ok(policy) if !has_error(&diagnostics) => {
-            diagnostics.extend(review::review(&policy, &base));
+            diagnostics.extend(review::review(&policy, &base, inputs));
             Some(policy).filter(|_| !has_error(&diagnostics))
         }
         Ok(_) => None,

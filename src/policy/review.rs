@@ -14,10 +14,12 @@ use crate::policy::diagnostic::{Diagnostic, DiagnosticCode, Severity};
 use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::NamePattern;
 use crate::policy::pattern::path_glob::{PathBase, PathGlob};
-use crate::policy::source::LayerSource;
+use crate::policy::source::{Inputs, LayerSource};
+
+mod writable;
 
 /// Looks over a policy.
-pub(in crate::policy) fn review(policy: &Policy, base: &PathBase) -> Vec<Diagnostic> {
+pub(in crate::policy) fn review(policy: &Policy, base: &PathBase, inputs: &Inputs) -> Vec<Diagnostic> {
     let review = Review { policy, base };
     let mut findings = Vec::new();
     findings.extend(review.implicit_dir());
@@ -30,6 +32,8 @@ pub(in crate::policy) fn review(policy: &Policy, base: &PathBase) -> Vec<Diagnos
     findings.extend(review.inherited());
     findings.extend(review.sandbox());
     findings.extend(review.policy_files());
+    findings.extend(review.program(inputs));
+    findings.extend(review.state_dir(inputs));
     findings
 }
 
@@ -58,9 +62,10 @@ impl Review<'_> {
 
     /// Clients do start servers in `/` and in homes: what nobody named must not be all of that.
     fn implicit_dir(&self) -> Option<Diagnostic> {
-        let named = self.policy.dirs().allow().lists().any(|list| list.key != Origin::Builtin);
         let dir = &self.base.launch_dir;
-        let what = self.width_of(dir).filter(|_| !named)?.1;
+        // A limit grants nothing: it counts where it leaves less than the whole directory.
+        let unnamed = self.allowing().key == Origin::Builtin && self.is_granted(dir);
+        let what = self.width_of(dir).filter(|_| unnamed)?.1;
         Some(
             Diagnostic::error(
                 DiagnosticCode::ImplicitDirTooWide,
@@ -244,17 +249,12 @@ impl Review<'_> {
     }
 
     fn policy_files(&self) -> Vec<Diagnostic> {
-        let sandbox = self.policy.sandbox();
-        let writes_project = sandbox.project().value == ProjectAccess::ReadWrite;
         let files = self.policy.layers().iter().filter_map(|layer| match &layer.source {
-            LayerSource::File { path, facts } => facts.as_ref().map(|facts| (path, &facts.canonical)),
+            LayerSource::File { path, facts, .. } => facts.as_ref().map(|facts| (path, &facts.canonical)),
             LayerSource::Environment | LayerSource::Builtin => None,
         });
         files
-            .filter(|(_, canonical)| {
-                let in_project = writes_project && canonical.parent().is_some_and(|dir| self.is_granted(dir));
-                in_project || sandbox.write().iter().any(|tree| canonical.starts_with(&tree.value))
-            })
+            .filter(|(_, canonical)| self.a_run_may_write(canonical))
             .map(|(path, _)| {
                 Diagnostic::new(
                     self.unless_held(),

@@ -116,10 +116,10 @@ fn policy_of_more_than_64_kib_is_refused() {
 
 #[test]
 fn first_source_grants_and_the_others_limit() {
-    let user = "[dirs]\nallow = [\"~/work\"]\n[limits]\nworkers = 4\n";
+    let user = "version = 1\n[dirs]\nallow = [\"~/work\"]\n[limits]\nworkers = 4\n";
     let named = "[dirs]\nallow = [\"~\"]\n[limits]\nworkers = 8\nrun_seconds = 60\n";
     let variables = &[("PW_ALLOWED_DIRS", "{root}/home/work/shop"), ("PW_ALLOWED_ENV", "ENV")];
-    let world = World::new().with_policy(named).with_variables(variables);
+    let world = World::new().with_rules(named).with_variables(variables);
     world.write(&format!("home/{USER_POLICY}"), user);
     let policy = world.policy();
 
@@ -130,7 +130,7 @@ fn first_source_grants_and_the_others_limit() {
     assert!(policy.dirs().admits(&world.path("home/shop")).is_err());
     assert_eq!(policy.limits().workers().value.bound(), Some(4));
     assert_eq!(policy.limits().run_seconds().value.bound().unwrap().as_secs(), 60);
-    assert!(policy.limits().run_seconds().origin.to_string().ends_with("policies/policy.toml:5:15"));
+    assert!(policy.limits().run_seconds().origin.to_string().ends_with("policies/policy.toml:6:15"));
     assert!(
         policy.env().allow().admits(|pattern| pattern.matches("ENV")).is_err(),
         "the granting file says []"
@@ -156,14 +156,19 @@ fn same_file_named_twice_is_one_layer() {
     let mut world = World::new();
     world.inputs.policy_option = Some(world.write(&format!("home/{USER_POLICY}"), "version = 1\n"));
     assert_eq!(world.policy().layers().len(), 1);
-    world.write(&format!("home/{USER_POLICY}"), "versio = 1\n");
+    world.write(&format!("home/{USER_POLICY}"), "version = 1\nversio = 1\n");
     assert_eq!(world.errors(), [DiagnosticCode::UnknownKey]);
 }
 
 #[test]
 fn inputs_of_this_process_are_absolute() {
-    let inputs = Inputs::of_this_process(None).unwrap();
+    let inputs = Inputs::of_this_process(None, None).unwrap();
     assert!(inputs.launch_dir.is_absolute());
+    assert_eq!(inputs.system_dir.path, PathBuf::from("/etc/playwright-warden"));
+    assert_eq!(inputs.system_dir.owner_uid, 0);
+    assert!(inputs.program.is_some_and(|program| program.is_absolute()));
+    let relative = Inputs::of_this_process(None, Some("state".into())).unwrap();
+    assert_eq!(relative.state_dir, Some(relative.launch_dir.join("state")));
     assert!(inputs.home.is_none_or(|home| home.is_absolute()));
     assert!(inputs.environment.get("CARGO_MANIFEST_DIR").is_some());
     assert!(inputs.environment.iter().any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
@@ -171,7 +176,7 @@ fn inputs_of_this_process_are_absolute() {
 
 #[test]
 fn hash_depends_on_what_is_allowed_not_on_how_it_is_written() {
-    let hash = |text: &str| World::new().with_policy(text).policy().hash();
+    let hash = |text: &str| World::new().with_rules(text).policy().hash();
     let one = hash("[dirs]\nallow = [\"/srv\", \"/opt\"]\n[run]\nheaded = false\n");
     assert_eq!(one.len(), 64);
     assert_eq!(one, hash("# a comment\n[run]\nheaded = false\n[dirs]\nallow = ['/opt', '/srv']\n"));

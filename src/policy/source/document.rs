@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::limits::{MAX_SECONDS, UNLIMITED};
-use crate::policy::origin::{Origin, Span};
+use crate::policy::origin::{Origin, Sourced, Span};
 use crate::policy::source::keys::{Key, Kind, VERSION, table, tables};
 use crate::policy::source::suggest::{list, nearest};
 use crate::policy::source::written::{Written, item_key};
@@ -68,6 +68,18 @@ impl Check<'_> {
     /// Checks `version`, and says whether the rest is written for this version.
     fn version(&mut self, root: &DeTable<'_>) -> bool {
         let Some((_, value)) = root.iter().find(|(key, _)| key.get_ref() == "version") else {
+            let place = self.place(0..0);
+            self.found(
+                Diagnostic::error(
+                    DiagnosticCode::MissingVersion,
+                    place,
+                    "a policy starts with its version, and this one has none",
+                )
+                .key("version")
+                .hint(format!(
+                    "write `version = {VERSION}` as the first line; `policy.example.toml` shows every key, at its default"
+                )),
+            );
             return true;
         };
         let place = self.place(value.span());
@@ -97,8 +109,13 @@ impl Check<'_> {
     fn root(&mut self, root: &DeTable<'_>) {
         for (key, value) in root {
             let name = key.get_ref().as_ref();
-            if name == "version" {
-                continue;
+            match name {
+                "version" => continue,
+                "exclusive" => {
+                    self.exclusive(value);
+                    continue;
+                }
+                _ => {}
             }
             match (table(name), value.get_ref()) {
                 (Some(keys), DeValue::Table(entries)) => self.table(name, &keys, entries),
@@ -119,8 +136,20 @@ impl Check<'_> {
         }
     }
 
+    fn exclusive(&mut self, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref().as_bool() {
+            Some(exclusive) => {
+                let place = self.place(value.span());
+                self.written.exclusive = Some(Sourced::new(exclusive, place));
+            }
+            None => {
+                self.wrong_type("exclusive", value.span(), "`true` or `false`", value.get_ref());
+            }
+        }
+    }
+
     fn unknown_at_top(&mut self, name: &str, span: Range<usize>) {
-        let names: Vec<_> = tables().map(|(table, _)| table).chain(["version"]).collect();
+        let names: Vec<_> = tables().map(|(table, _)| table).chain(["version", "exclusive"]).collect();
         let hint = match (nearest(name, names.iter().copied()), tables_of(name)) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, tables) if !tables.is_empty() => format!("`{name}` stands in {}", list(tables)),
@@ -361,16 +390,15 @@ mod tests {
 
     #[test]
     fn all_findings_are_told_at_once() {
-        let text =
-            "nope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
+        let text = "version = 1\nnope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
         let codes: Vec<_> = findings(text);
         let expected = [
-            ("unknown-key", 1, 1),
-            ("unknown-key", 3, 1),
-            ("wrong-type", 4, 10),
-            ("wrong-type", 4, 18),
-            ("bad-value", 5, 9),
-            ("bad-value", 7, 11),
+            ("unknown-key", 2, 1),
+            ("unknown-key", 4, 1),
+            ("wrong-type", 5, 10),
+            ("wrong-type", 5, 18),
+            ("bad-value", 6, 9),
+            ("bad-value", 8, 11),
         ];
         assert_eq!(codes, expected.map(|(code, line, column)| (code.to_owned(), line, column)));
     }
@@ -384,14 +412,13 @@ mod tests {
 
     #[test]
     fn good_values_survive_beside_bad_ones() {
-        let text =
-            "[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
+        let text = "version = 1\n[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
         let (written, findings) = parse(&Path::new("/p.toml").into(), text);
         assert_eq!(findings.len(), 2);
         let settings = written.settings().unwrap();
         assert_eq!(settings.dirs.allow, Some(vec!["a".to_owned()]));
         assert_eq!(settings.limits.len(), 2);
-        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:2:10");
+        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:3:10");
     }
 
     #[test]
@@ -406,7 +433,7 @@ mod tests {
                     Kind::Bound => "1".to_owned(),
                     Kind::WordsByName => "{ ENV = [\"qa\"] }".to_owned(),
                 };
-                let text = format!("[{table}]\n{} = {value}\n", key.name);
+                let text = format!("version = 1\n[{table}]\n{} = {value}\n", key.name);
                 let (written, findings) = parse(&Path::new("/p.toml").into(), &text);
                 assert_eq!(findings, [], "{text}");
                 written.settings().unwrap();
