@@ -4,6 +4,7 @@
 pub mod acts;
 pub mod browser;
 pub mod leftovers;
+pub mod machine;
 pub mod program;
 pub mod project;
 pub mod schema;

@@ -32,6 +32,8 @@ mod policy_calls;
 #[cfg(test)]
 mod policy_diagnostics;
 #[cfg(test)]
+mod policy_layers;
+#[cfg(test)]
 mod policy_sources;
 #[cfg(test)]
 mod policy_world;

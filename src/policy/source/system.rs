@@ -86,7 +86,9 @@ impl SystemFiles {
 
     /// Lists a directory by name.
     fn list(&mut self, dir: &OwnedFd, shown: &Path) -> Vec<(OsString, PathBuf)> {
-        let names = Dir::read_from(dir).and_then(|entries| {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = rustix::fs::openat(dir, ".", flags, Mode::empty()).and_then(Dir::new);
+        let names = listed.and_then(|entries| {
             entries
                 .map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_vec())))
                 .collect::<Result<Vec<_>, Errno>>()
