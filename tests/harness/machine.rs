@@ -16,7 +16,7 @@ const MOUNT: &str = r#"mount --bind "$1" /etc && shift && exec "$@""#;
 
 /// A machine; its root is root, or who runs the tests, and its user has a home, a policy of his own perhaps, and work.
 pub struct Machine {
-    root: TempDir,
+    _root: TempDir,
     path: PathBuf,
 }
 
@@ -28,18 +28,17 @@ impl Machine {
         let path = root.path().canonicalize().unwrap();
         // Files that only root can read are left out where the tests are not root.
         Command::new("cp").args(["-a", "/etc"]).arg(&path).output().unwrap();
-        let machine = Self { root, path };
+        let machine = Self { _root: root, path };
         let passwd = fs::read_to_string("/etc/passwd").unwrap();
-        let own = format!(":{}:", machine.users_id());
-        let others = passwd.lines().filter(|line| !line.contains(&format!(":x{own}")));
-        let home = machine.home();
-        let user = format!("tester:x{own}{}:the tests' user:{}:/bin/sh", machine.users_id(), home.display());
+        let (id, home) = (users_id(), machine.home());
+        let others = passwd.lines().filter(|line| line.split(':').nth(2) != Some(&id.to_string()));
+        let user = format!("tester:x:{id}:{id}:the tests' user:{}:/bin/sh", home.display());
         fs::write(machine.etc("passwd"), others.chain([user.as_str()]).collect::<Vec<_>>().join("\n") + "\n")
             .unwrap();
         fs::remove_dir_all(machine.etc("playwright-warden")).ok();
         for directory in directories.iter().map(|name| machine.work(name)).chain([home]) {
             fs::create_dir_all(&directory).unwrap();
-            machine.give_to_user(&directory);
+            give_to_user(&directory);
         }
         machine
     }
@@ -61,7 +60,7 @@ impl Machine {
         let file = self.home().join(name);
         self.write(&file, text);
         for path in file.ancestors().take_while(|path| *path != self.home()) {
-            self.give_to_user(path);
+            give_to_user(path);
         }
         file
     }
@@ -81,22 +80,10 @@ impl Machine {
         self.path.join("work").join(name)
     }
 
-    /// Gives a file to the user; where the tests are not root, he is its root too.
-    pub fn give_to_user(&self, path: &Path) {
-        if rustix::process::geteuid().is_root() {
-            chown(path, Some(self.users_id()), None).unwrap();
-        }
-    }
-
     /// A server of the user that is launched in a directory of his work.
     pub fn launched_in(&self, directory: &str) -> Setup {
-        let etc = self.root.path().join("etc");
+        let etc = self.etc("");
         Setup::in_directory(&self.work(directory)).within(move |program| within(&etc, program))
-    }
-
-    /// The user, as his machine counts.
-    fn users_id(&self) -> u32 {
-        if rustix::process::geteuid().is_root() { User::NOBODY } else { 0 }
     }
 
     fn write(&self, file: &Path, text: &str) {
@@ -109,6 +96,18 @@ impl Machine {
         .unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
     }
+}
+
+/// Gives a file to the user; where the tests are not root, he is its root too.
+pub fn give_to_user(path: &Path) {
+    if rustix::process::geteuid().is_root() {
+        chown(path, Some(users_id()), None).unwrap();
+    }
+}
+
+/// The user, as his machine counts.
+fn users_id() -> u32 {
+    if rustix::process::geteuid().is_root() { User::NOBODY } else { 0 }
 }
 
 /// The command that runs a program as an ordinary user where this is `/etc`.

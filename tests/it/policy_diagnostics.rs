@@ -222,6 +222,38 @@ fn policy_where_a_run_may_write_is_told_and_under_require_refused() {
 }
 
 #[test]
+fn program_and_state_where_a_run_may_write_are_told_and_under_require_refused() {
+    let codes = [DiagnosticCode::ProgramInGrantedDir, DiagnosticCode::StateInGrantedDir];
+    let rows = [
+        ("project = \"read-write\"", "shop/bin/warden", "shop/state", true),
+        ("project = \"outputs\"", "shop/dist/warden", "shop/build", true),
+        ("project = \"outputs\"", "shop/bin/warden", "shop/state", false),
+        ("project = \"read-only\"", "shop/dist/warden", "shop/build", false),
+        ("project = \"read-only\"\nwrite = [\"tools\"]", "tools/warden", "tools", true),
+        ("project = \"read-write\"", "tools/warden", "state", false),
+        ("project = \"read-write\"", "tools/warden", "shop", true),
+    ];
+    for mode in ["best-effort", "require"] {
+        for (lines, program, state, told) in rows {
+            let text = format!("[dirs]\nallow = [\"shop\"]\n[sandbox]\nmode = \"{mode}\"\n{lines}\n");
+            let mut world = World::new().with_rules(text);
+            world.inputs.program = Some(world.path("launch").join(program));
+            world.inputs.state_dir = Some(world.path("launch").join(state));
+            let severity = if mode == "require" { Severity::Error } else { Severity::Warning };
+            let found: Vec<_> = world.codes().into_iter().filter(|(_, code)| codes.contains(code)).collect();
+            let is_told = |code| found.contains(&(severity, code));
+            assert_eq!(is_told(DiagnosticCode::StateInGrantedDir), told, "{mode} {lines} {state}");
+            let in_program = told && !program.starts_with("tools") || lines.contains("write = [");
+            assert_eq!(is_told(DiagnosticCode::ProgramInGrantedDir), in_program, "{mode} {lines} {program}");
+        }
+    }
+    let mut world = World::new();
+    world.inputs.program = Some(world.path("launch/shop/warden"));
+    world.inputs.state_dir = Some(world.path("launch/shop/state"));
+    insta::assert_snapshot!("own-places", world.rendered());
+}
+
+#[test]
 fn results_file_must_lie_in_an_allowed_directory() {
     let rows = [
         ("shop/test-results/results.json", true),

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    machine::Machine,
+    machine::{Machine, give_to_user},
     program::Finished,
     server::{Reply, Setup},
 };
@@ -279,7 +279,7 @@ fn untrusted() -> Vec<Untrusted> {
         row("directory that is a symlink into the home", "not-a-file", 1, |it| {
             let own = it.users_file("own/policy.toml", WIDE);
             replace(it, "", |path| {
-                symlink(own.parent().unwrap(), path.to_str().unwrap().trim_end_matches('/')).unwrap()
+                symlink(own.parent().unwrap(), path.to_str().unwrap().trim_end_matches('/')).unwrap();
             });
         }),
         row("policy.d that is a symlink to nothing", "not-a-file", 1, |it| {
@@ -297,7 +297,7 @@ fn untrusted() -> Vec<Untrusted> {
             replace(it, "policy.d", |path| fs::write(path, "").unwrap());
         }),
         row("no version", "missing-version", 1, |it| {
-            replace(it, "policy.toml", |path| fs::write(path, "").unwrap())
+            replace(it, "policy.toml", |path| fs::write(path, "").unwrap());
         }),
         row("no TOML", "syntax", 1, |it| {
             replace(it, "policy.d/a.toml", |path| fs::write(path, "version = 1\n[dirs").unwrap());
@@ -306,15 +306,15 @@ fn untrusted() -> Vec<Untrusted> {
     if rustix::process::geteuid().is_root() {
         rows.extend([
             row("file of the user", "insecure-owner", 1, |it| {
-                it.give_to_user(&it.etc("playwright-warden/policy.toml"))
+                give_to_user(&it.etc("playwright-warden/policy.toml"));
             }),
             row("directory of the user", "insecure-parent", 1, |it| {
-                it.give_to_user(&it.etc("playwright-warden"))
+                give_to_user(&it.etc("playwright-warden"));
             }),
             row("policy.d of the user", "insecure-parent", 1, |it| {
-                it.give_to_user(&it.etc("playwright-warden/policy.d"));
+                give_to_user(&it.etc("playwright-warden/policy.d"));
             }),
-            row("/etc of the user", "insecure-parent", 1, |it| it.give_to_user(&it.etc(""))),
+            row("/etc of the user", "insecure-parent", 1, |it| give_to_user(&it.etc(""))),
         ]);
     }
     rows
@@ -330,12 +330,14 @@ fn system_policy_that_can_not_be_trusted_or_read_stops_the_server() {
         make(&machine);
         for arguments in [&[][..], &["--check-policy"]] {
             let refused = machine.launched_in("public").finish(arguments, "");
-            // So that the directory can be removed.
             assert_eq!(refused.status, Some(status), "{what} {arguments:?}: {}", refused.stderr);
             assert!(refused.stderr.contains(&format!("error[{code}]")), "{what}: {}", refused.stderr);
         }
-        if !machine.etc("playwright-warden").is_symlink() {
-            set_mode(&machine, "", 0o755);
+        // So that the machine can be removed.
+        for name in ["", "policy.d"] {
+            if machine.etc("playwright-warden").join(name).symlink_metadata().is_ok_and(|it| it.is_dir()) {
+                set_mode(&machine, name, 0o755);
+            }
         }
     }
 }
