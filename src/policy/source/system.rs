@@ -1,15 +1,15 @@
 //! The system's own policy: the files of one directory, each believed only if nobody but root can change it.
 //!
 //! In: [`SystemDir`]. Out: its files in the order of their names, read or refused, and what is wrong with what else
-//! lies there. No symlink is followed, so that nothing on the way to a file belongs to anybody else. What the files
-//! may say is left to `system_rules`.
+//! lies there. From the directory on no symlink is followed, so that nothing on the way to a file is anybody else's.
+//! What the files may say is left to `system_rules`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::path::handle::described;
@@ -119,16 +119,18 @@ fn directory(system: &SystemDir, owners: Owners) -> Result<Option<OwnedFd>, Diag
     let shown = &system.path;
     let parent = shown.parent().unwrap_or(shown);
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let open = |path: &Path| rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-    let dir = match open(shown) {
-        Ok(dir) => dir,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP) => return Err(not_a_directory(shown, "reached by a symlink")),
-        Err(error) => return Err(unreadable(shown, &error.to_string())),
-    };
-    let above = open(parent).map_err(|error| unreadable(shown, &error.to_string()))?;
-    trust_directory(shown, parent, &above, owners)?;
-    checked_directory(dir, shown, owners).map(Some)
+    let opened = rustix::fs::open(parent, flags, Mode::empty()).and_then(|above| {
+        let name = shown.file_name().unwrap_or_default();
+        rustix::fs::openat(&above, name, flags | OFlags::NOFOLLOW, Mode::empty()).map(|dir| (above, dir))
+    });
+    match opened {
+        Ok((above, dir)) => {
+            trust_directory(shown, parent, &above, owners)?;
+            checked_directory(dir, shown, owners).map(Some)
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(unreadable(shown, &error.to_string())),
+    }
 }
 
 fn open_directory(dir: &OwnedFd, name: &OsStr, shown: &Path, owners: Owners) -> Result<OwnedFd, Diagnostic> {
@@ -148,15 +150,11 @@ fn checked_directory(dir: OwnedFd, shown: &Path, owners: Owners) -> Result<Owned
         | FileType::Socket
         | FileType::CharacterDevice
         | FileType::BlockDevice
-        | FileType::Unknown) => Err(not_a_directory(shown, described(other))),
+        | FileType::Unknown) => Err(Diagnostic::error(
+            DiagnosticCode::NotAFile,
+            Origin::file(shown),
+            format!("the directory of policies `{}` is {}", shown.display(), described(other)),
+        )
+        .hint("make it a directory, or remove it")),
     }
-}
-
-fn not_a_directory(shown: &Path, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        DiagnosticCode::NotAFile,
-        Origin::file(shown),
-        format!("the directory of policies `{}` is {what}", shown.display()),
-    )
-    .hint("make it a directory, or remove it")
 }
