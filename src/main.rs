@@ -15,7 +15,7 @@ use playwright_warden::{
     audit::AuditLog,
     cli::{
         check_policy::{self, Format, Options, Warnings},
-        exit,
+        exit, print,
     },
     gate::Gate,
     path::handle::DirHandle,
@@ -42,6 +42,7 @@ use tokio::sync::Semaphore;
 /// Without options it is an MCP server on standard input and output.
 #[derive(Debug, Parser)]
 #[command(version)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of a command line")]
 struct Arguments {
     #[command(subcommand)]
     helper: Option<Helper>,
@@ -66,6 +67,9 @@ struct Arguments {
     /// Print the environment variables that no policy lets a call set.
     #[arg(long)]
     print_denylist: bool,
+    /// Print the JSON Schema of a policy file, for editors.
+    #[arg(long)]
+    print_schema: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -93,6 +97,8 @@ fn main() -> ExitCode {
     }
     let outcome = if arguments.print_denylist {
         check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
+    } else if arguments.print_schema {
+        print::print_schema(&mut io::stdout().lock()).map_err(Into::into)
     } else if arguments.check_policy {
         check(&arguments)
     } else {

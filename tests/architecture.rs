@@ -44,6 +44,30 @@ const RESERVED: &[(&str, &[&str])] = &[
     (".into_project(", &["gate.rs", "path/project.rs"]),
 ];
 
+/// Where decisions are made: the same call under the same policy always comes to the same.
+const DECIDING: &[&str] =
+    &["policy/decision/", "policy/rules.rs", "policy/combine.rs", "policy/limits.rs", "policy/denylist.rs"];
+
+/// What makes a decision depend on more than the call and the policy: files, clocks, networks, chance, other processes.
+const OUTSIDE: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::io",
+    "SystemTime",
+    "Instant",
+    "rustix",
+    "nix::",
+    "getrandom",
+    "locate",
+    "DirHandle",
+    "static ",
+    "Mutex",
+    "Atomic",
+    "Cell",
+];
+
 /// At this many lines a file has two purposes.
 const LINES: usize = 500;
 
@@ -149,6 +173,22 @@ fn only_the_room_that_may_touches_a_thing() {
             assert!(allowed || !code.contains(name), "src/{file} may not name `{name}`");
         }
     }
+}
+
+#[test]
+fn no_decision_reads_a_file_a_clock_or_the_network() {
+    let mut looked_at = 0;
+    for (file, source) in sources() {
+        if !DECIDING.iter().any(|start| file.starts_with(start)) {
+            continue;
+        }
+        looked_at += 1;
+        let code = code(&source).replace("'static ", "");
+        for name in OUTSIDE {
+            assert!(!code.contains(name), "src/{file} decides, and may not name `{name}`");
+        }
+    }
+    assert!(looked_at >= 7, "the deciding files are there: {looked_at}");
 }
 
 #[test]

@@ -8,11 +8,18 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
 
-use playwright_warden::server::answer::ErrorCode;
+use playwright_warden::{
+    policy::source::{
+        keys::{Key, Kind, Table, tables},
+        schema::schema,
+    },
+    server::answer::ErrorCode,
+};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -75,7 +82,7 @@ fn every_test_that_a_document_names_exists() {
         // Names of tests are sentences: nothing else in the documents has so many words.
         for name in quoted(&text)
             .into_iter()
-            .filter(|name| name.matches('_').count() >= 3 && !name.contains(['/', ' ', '.']))
+            .filter(|name| name.matches('_').count() >= 3 && !name.contains(['/', ' ', '.', '"']))
         {
             let is_code = ["_bytes_per_process", "PW_", "PLAYWRIGHT_", "SECCOMP_"]
                 .iter()
@@ -127,4 +134,57 @@ fn links_between_documents_lead_somewhere() {
             assert!(!local || path.exists(), "{}: {target} leads nowhere", document.display());
         }
     }
+}
+
+/// The part of a document between two marks, which the program makes; `UPDATE_DOCS=1` writes it anew.
+fn assert_made(document: &str, name: &str, made: &str) {
+    let (start, end) = (format!("<!-- made: {name} -->\n"), format!("<!-- end: {name} -->\n"));
+    let text = read(document);
+    assert!(text.contains(&start) && text.contains(&end), "{document} has its marks: {start}");
+    let (before, rest) = text.split_once(&start).unwrap();
+    let (written, after) = rest.split_once(&end).unwrap();
+    if written != made && std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(root().join(document), format!("{before}{start}{made}{end}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(written, made, "UPDATE_DOCS=1 cargo test --test docs writes {document} anew");
+}
+
+/// What a key takes, for people.
+fn takes(table: &Table, key: &Key) -> String {
+    let list =
+        |words: &[&str]| words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ");
+    match key.kind {
+        Kind::Words if table.name == "tools" => "names of tools".to_owned(),
+        Kind::Words => "a list of strings".to_owned(),
+        Kind::Path => "a path".to_owned(),
+        Kind::Flag => "`true`, `false`".to_owned(),
+        Kind::Choice { now, .. } => list(now),
+        Kind::Choices { now } => format!("some of {}", list(now)),
+        Kind::Bound => "1 or more, `\"unlimited\"`".to_owned(),
+        Kind::WordsByName => "a table of lists".to_owned(),
+    }
+}
+
+#[test]
+fn the_reference_of_keys_is_made_from_the_schema() {
+    let schema = schema().unwrap();
+    let mut made = String::new();
+    for table in tables() {
+        writeln!(made, "\n### `[{}]`: {}\n", table.name, table.meaning).unwrap();
+        made += "| key | takes | default | layers | meaning |\n|---|---|---|---|---|\n";
+        for key in table.keys {
+            let default = &schema["properties"][table.name]["properties"][key.name]["default"];
+            let long = default.as_array().filter(|items| items.len() > 3);
+            let default = long.map_or_else(
+                || format!("`{default}`"),
+                |items| format!("`[{}, {}, ...]`, {} in all", items[0], items[1], items.len()),
+            );
+            let caveat = if key.caveat.is_empty() { String::new() } else { format!(" *{}*", key.caveat) };
+            let takes = takes(table, key);
+            let Key { name, combination, meaning, .. } = key;
+            writeln!(made, "| `{name}` | {takes} | {default} | {combination} | {meaning}{caveat} |").unwrap();
+        }
+    }
+    assert_made("docs/policy.md", "keys", &(made + "\n"));
 }

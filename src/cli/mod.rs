@@ -2,3 +2,4 @@
 
 pub mod check_policy;
 pub mod exit;
+pub mod print;

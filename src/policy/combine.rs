@@ -54,23 +54,52 @@ impl<P> AllowList<P> {
         std::iter::once(&self.first).chain(&self.further)
     }
 
+    /// Gives the entries that no entry of another layer's list has anything in common with, each with that list's
+    /// place: they allow nothing.
+    pub fn taken_away(&self, may_overlap: impl Fn(&P, &P) -> bool) -> Vec<(&Sourced<P>, &Origin)> {
+        let within = |entry: &Sourced<P>, list: &LayerList<P>| {
+            list.admitting(|other| may_overlap(&entry.value, other)).is_some()
+        };
+        let entries = self.lists().flat_map(|list| &list.entries);
+        entries
+            .filter_map(|entry| self.lists().find(|list| !within(entry, list)).map(|list| (entry, &list.key)))
+            .collect()
+    }
+
     /// The list of the granting layer.
     pub const fn granted(&self) -> &LayerList<P> {
         &self.first
     }
 }
 
-impl AllowList<PathBuf> {
-    /// The subtrees that lie in a subtree of every layer, each once.
-    pub(in crate::policy) fn common_subtrees(&self) -> Vec<Sourced<PathBuf>> {
+/// Directory trees, of which those hold that lie in a tree of every layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subtrees {
+    written: AllowList<PathBuf>,
+    common: Vec<Sourced<PathBuf>>,
+}
+
+impl Subtrees {
+    /// Finds the trees that lie in a tree of every layer.
+    pub(in crate::policy) fn new(written: AllowList<PathBuf>) -> Self {
         let mut common: Vec<Sourced<PathBuf>> = Vec::new();
-        for entry in self.lists().flat_map(|list| &list.entries) {
-            let admitted = self.admits(|tree| entry.value.starts_with(tree)).is_ok();
+        for entry in written.lists().flat_map(|list| &list.entries) {
+            let admitted = written.admits(|tree| entry.value.starts_with(tree)).is_ok();
             if admitted && !common.iter().any(|known| known.value == entry.value) {
                 common.push(entry.clone());
             }
         }
-        common
+        Self { written, common }
+    }
+
+    /// The trees that hold, each once.
+    pub fn common(&self) -> &[Sourced<PathBuf>] {
+        &self.common
+    }
+
+    /// What each layer wrote.
+    pub const fn written(&self) -> &AllowList<PathBuf> {
+        &self.written
     }
 }
 
@@ -108,7 +137,7 @@ pub(in crate::policy) fn strictest<T: Ord>(
 mod tests {
     use std::path::PathBuf;
 
-    use super::{AllowList, DenyList, LayerList, strictest};
+    use super::{AllowList, DenyList, LayerList, Subtrees, strictest};
     use crate::policy::origin::{Origin, Sourced};
 
     fn list<P: Clone>(name: &str, entries: &[P]) -> LayerList<P> {
@@ -133,6 +162,14 @@ mod tests {
         assert_eq!(admitting, ["A item 3", "B item 2"]);
         assert_eq!(list.admits(|n| *n == 1).unwrap_err().to_string(), "B");
         assert_eq!(list.admits(|n| *n == 9).unwrap_err().to_string(), "A");
+    }
+
+    #[test]
+    fn entry_without_a_counterpart_is_told_with_the_list_that_lacks_it() {
+        let list = allow(&[("A", &[1, 2, 3][..]), ("B", &[2, 3, 4]), ("C", &[3])]);
+        let taken = list.taken_away(|one, two| one == two);
+        let told: Vec<_> = taken.iter().map(|(entry, by)| format!("{} {by}", entry.origin)).collect();
+        assert_eq!(told, ["A item 1 B", "A item 2 C", "B item 1 C", "B item 3 A"]);
     }
 
     #[test]
@@ -168,7 +205,8 @@ mod tests {
         for (name, layers, expected) in rows {
             let lists: Vec<_> = layers.iter().map(|layer| paths(layer)).collect();
             let list = allow(&lists.iter().map(|list| ("L", list.as_slice())).collect::<Vec<_>>());
-            let common: Vec<_> = list.common_subtrees().into_iter().map(|tree| tree.value).collect();
+            let trees = Subtrees::new(list);
+            let common: Vec<_> = trees.common().iter().map(|tree| tree.value.clone()).collect();
             assert_eq!(common, paths(&expected), "{name}");
         }
     }

@@ -4,11 +4,11 @@
 //! that holds is left to `review`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::path::locate::locate;
 use crate::policy::Policy;
-use crate::policy::combine::{AllowList, DenyList, LayerList, strictest};
+use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees, strictest};
 use crate::policy::defaults as default;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::limits::Limits;
@@ -16,10 +16,12 @@ use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::{Case, EnvName, NamePattern};
 use crate::policy::pattern::path_glob::{PathBase, PathGlob, parse_within_project};
 use crate::policy::pattern::{PatternError, Syntax};
-use crate::policy::rules::{DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
-use crate::policy::source::keys::Settings;
+use crate::policy::recording::AuditSink;
+use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
+use crate::policy::source::settings::{Expectation, Settings};
 use crate::policy::source::suggest::{list, nearest};
-use crate::policy::source::{Layer, LayerSource, Role};
+use crate::policy::source::written::item_key;
+use crate::policy::source::{Layer, LayerSource, Role, Scope};
 use crate::policy::tool::ToolName;
 
 /// Compiles layers, of which the first grants; an entry that is wrong leaves no policy.
@@ -95,6 +97,8 @@ impl Compiler<'_> {
             env,
             limits: self.limits(),
             sandbox: self.sandbox(),
+            audit: self.audit(),
+            expectations: self.expectations(),
             results_file: self.results_file(),
             layers: self.layers.iter().map(|layer| layer.summary.clone()).collect(),
         }
@@ -112,15 +116,15 @@ impl Compiler<'_> {
         SandboxRules {
             mode: self.strictest("sandbox.mode", |set| set.sandbox.mode, default::SANDBOX_MODE),
             project: self.strictest("sandbox.project", |set| set.sandbox.project, default::SANDBOX_PROJECT),
-            outputs: outputs.common_subtrees(),
+            outputs: Subtrees::new(outputs),
             protect: self.union(
                 "sandbox.protect",
                 |set| &set.sandbox.protect,
                 default::SANDBOX_PROTECT,
                 within_project,
             ),
-            read: read.common_subtrees(),
-            write: write.common_subtrees(),
+            read: Subtrees::new(read),
+            write: Subtrees::new(write),
             network: self.strictest("sandbox.network", |set| set.sandbox.network, default::SANDBOX_NETWORK),
             unix_sockets: self.strictest(
                 "sandbox.unix_sockets",
@@ -128,6 +132,65 @@ impl Compiler<'_> {
                 default::SANDBOX_UNIX_SOCKETS,
             ),
         }
+    }
+
+    fn audit(&mut self) -> AuditRules {
+        let mut sinks: Vec<Sourced<AuditSink>> = Vec::new();
+        for layer in self.layers {
+            for (index, sink) in layer.settings.audit.sinks.iter().flatten().enumerate() {
+                if !sinks.iter().any(|known| known.value == *sink) {
+                    sinks.push(Sourced::new(*sink, layer.places.of_item("audit.sinks", index)));
+                }
+            }
+        }
+        AuditRules {
+            sinks,
+            file: self.audit_file(),
+            args: self.strictest("audit.args", |set| set.audit.args, default::AUDIT_ARGS),
+            on_error: self.strictest("audit.on_error", |set| set.audit.on_error, default::AUDIT_ON_ERROR),
+        }
+    }
+
+    /// `audit.file` of the system, if it sets one, else that of the granting layer. Of several of the system's the
+    /// first by name is as good as any, and whatever their order the same.
+    fn audit_file(&mut self) -> Sourced<PathBuf> {
+        let key = "audit.file";
+        let file_of = |layer: &&Layer| layer.settings.audit.file.clone();
+        let system = self.layers.iter().filter(|layer| layer.summary.source.scope() == Some(Scope::System));
+        let system = system.filter(|layer| file_of(layer).is_some()).min_by_key(file_of);
+        let granting = self.layers.iter().find(|layer| layer.summary.role == Role::Grant);
+        let written = system
+            .or(granting)
+            .and_then(|layer| Some(Sourced::new(layer.settings.audit.file.clone()?, layer.places.of(key))));
+        let written = written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()));
+        match file(&written.value, self.base) {
+            Ok(path) => Sourced::new(path, written.origin),
+            Err(fault) => {
+                // Who has no home can't have the default file; that is told where somebody wants it.
+                if written.origin != Origin::Builtin {
+                    self.fault(key, written.origin.clone(), fault);
+                }
+                written.map(PathBuf::from)
+            }
+        }
+    }
+
+    /// `[[expect]]`: all are kept, with the place of the decision.
+    fn expectations(&mut self) -> Vec<Sourced<Expectation>> {
+        let mut kept = Vec::new();
+        for layer in self.layers {
+            for (index, expectation) in layer.settings.expect.iter().enumerate() {
+                let place = layer.places.of_item("expect", index);
+                match tool(&expectation.call.tool, Syntax::Literal, self.base) {
+                    Ok(_) => kept.push(Sourced::new(expectation.clone(), place)),
+                    Err(fault) => {
+                        let place = layer.places.of(&format!("{}.call.tool", item_key("expect", index)));
+                        self.fault("expect.call.tool", place, fault);
+                    }
+                }
+            }
+        }
+        kept
     }
 
     /// What every layer that sets the key allows.
@@ -284,6 +347,21 @@ fn path(text: &str, _syntax: Syntax, base: &PathBase) -> Result<PathBuf, Fault> 
         summary: format!("`{text}` has a wildcard, which the kernel does not know"),
         hint: "name each path, or one above them; a backslash takes a character as it is".to_owned(),
     })
+}
+
+/// A file that need not exist: its directory is made canonical, its own name is left to who opens it.
+fn file(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
+    let fault = || Fault {
+        code: DiagnosticCode::BadValue,
+        summary: format!("`{text}` is no path of a file"),
+        hint: "write it out from `/` or from `~/`".to_owned(),
+    };
+    let written = Path::new(text);
+    let name = written.file_name().filter(|_| !text.ends_with('/')).ok_or_else(fault)?;
+    let parent = written.parent().filter(|parent| parent.is_absolute() || parent.starts_with("~"));
+    let parent = parent.and_then(Path::to_str).ok_or_else(fault)?;
+    let parent = PathGlob::parse(parent, Syntax::Literal, base)?;
+    Ok(parent.fixed_part().join(name))
 }
 
 fn within_project(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<PathBuf, Fault> {

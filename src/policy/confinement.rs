@@ -63,6 +63,7 @@ pub enum UnixSockets {
     Allow,
 }
 
+/// Ties the variants of a choice to the words of a file.
 macro_rules! words {
     ($($choice:ident { $($variant:ident = $word:literal),+ })+) => {
         $(impl $choice {
@@ -85,6 +86,7 @@ macro_rules! words {
         })+
     };
 }
+pub(in crate::policy) use words;
 
 words! {
     ProjectOwner { SelfOrRoot = "self", Any = "any" }

@@ -3,6 +3,7 @@
 //! `policy.example.toml` says the same, and a test proves it.
 
 use crate::policy::confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets};
+use crate::policy::recording::{AuditArguments, AuditFailure};
 
 /// `dirs.allow`: the directory that the server was started in.
 pub(in crate::policy) const DIRS_ALLOW: &[&str] = &["."];
@@ -73,5 +74,11 @@ pub(in crate::policy) const SANDBOX_PROTECT: &[&str] = &[
 pub(in crate::policy) const SANDBOX_NETWORK: Network = Network::Open;
 /// `sandbox.unix_sockets`.
 pub(in crate::policy) const SANDBOX_UNIX_SOCKETS: UnixSockets = UnixSockets::Deny;
+/// `audit.file`.
+pub(in crate::policy) const AUDIT_FILE: &str = "~/.local/state/playwright-warden/audit.jsonl";
+/// `audit.args`.
+pub(in crate::policy) const AUDIT_ARGS: AuditArguments = AuditArguments::Redacted;
+/// `audit.on_error`.
+pub(in crate::policy) const AUDIT_ON_ERROR: AuditFailure = AuditFailure::Deny;
 /// `env.allow`, `dirs.deny`, `sandbox.read` and `sandbox.write`.
 pub(in crate::policy) const NOTHING: &[&str] = &[];

@@ -110,26 +110,62 @@ codes! {
     ResultsOutsideDirs = "results-outside-dirs";
     /// Nobody named a directory, and the server was started in `/` or a home.
     ImplicitDirTooWide = "implicit-dir-too-wide";
+    /// Nobody named a directory: the one that the server is started in is allowed.
+    DirNotNamed = "dir-not-named";
     /// The whole file system is allowed.
     DirIsRoot = "dir-is-root";
     /// A whole home directory is allowed.
     DirIsHome = "dir-is-home";
     /// A directory that holds the home directory is allowed.
     DirAboveHome = "dir-above-home";
+    /// A directory of the system is allowed, where nobody keeps projects.
+    DirSystem = "dir-system";
+    /// A pattern that starts with a wildcard: it allows what nobody thought of.
+    GlobTooWide = "glob-too-wide";
+    /// A pattern that matches no directory now.
+    GlobMatchesNothing = "glob-matches-nothing";
     /// Everyone may write an allowed directory.
     DirWorldWritable = "dir-world-writable";
+    /// An allowed directory belongs to another user than you and root.
+    DirNotOwned = "dir-not-owned";
+    /// A directory is named by way of a symlink; what counts is where that leads.
+    DirIsSymlink = "dir-is-symlink";
     /// A directory that the policy names does not exist.
     DirMissing = "dir-missing";
+    /// An entry that a list of denials takes away whole.
+    ShadowedByDeny = "shadowed-by-deny";
+    /// An entry or a key that changes nothing, because of another one.
+    NoEffect = "no-effect";
     /// A name in `env.allow` that the fixed denylist refuses anyhow.
     EnvNameDenied = "env-name-denied";
+    /// A call may set nearly any variable.
+    EnvWildcard = "env-wildcard";
     /// The tests see every variable of the server that is not withheld.
     EnvInheritAll = "env-inherit-all";
     /// A variable with the prefix `PW_` that is nearly one of ours.
     UnknownVariable = "unknown-variable";
+    /// Nothing bounds what the default bounds.
+    LimitUnlimited = "limit-unlimited";
     /// Test code is not confined.
     SandboxOff = "sandbox-off";
+    /// Where this system lacks a protection, runs start without it.
+    SandboxOptional = "sandbox-optional";
     /// A run may write its whole project.
     WriteCoversProject = "write-covers-project";
+    /// A run may write a home directory, or the hidden files by which programs there are steered.
+    WriteCoversHome = "write-covers-home";
+    /// A run may write where programs are started from: a directory of `PATH`, or a toolchain.
+    WriteCoversPathDir = "write-covers-path-dir";
+    /// A run may write a directory of the system.
+    WriteCoversSystem = "write-covers-system";
+    /// A run may write files that a package manager shares between projects.
+    WriteReachesStore = "write-reaches-store";
+    /// A run may read what lets it act as you elsewhere.
+    ReadCoversSecrets = "read-covers-secrets";
+    /// Tests can reach any host.
+    NetworkOpen = "network-open";
+    /// Tests can reach every unix socket that the user can.
+    UnixSocketsOpen = "unix-sockets-open";
     /// A denied directory lies below an allowed one, where the kernel can't deny it.
     DenyBelowGrant = "deny-below-grant";
     /// The policy file lies where a run may write.

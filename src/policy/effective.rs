@@ -11,6 +11,7 @@ use crate::digest::sha256;
 use crate::policy::Policy;
 use crate::policy::combine::{AllowList, DenyList};
 use crate::policy::origin::Sourced;
+use crate::policy::recording::AuditSink;
 
 /// One key of the effective policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +51,14 @@ pub fn effective(policy: &Policy) -> Vec<Effective> {
         one("sandbox.network", sandbox.network()),
         one("sandbox.unix_sockets", sandbox.unix_sockets()),
     ]);
+    let audit = policy.audit();
+    let sinks = audit.sinks().iter().map(shown).collect();
+    rows.extend([
+        Effective { key: "audit.sinks".to_owned(), lists: vec![sinks] },
+        paths("audit.file", std::slice::from_ref(audit.file())),
+        one("audit.args", audit.args()),
+        one("audit.on_error", audit.on_error()),
+    ]);
     rows.extend(policy.results_file().map(|file| paths("results_file", std::slice::from_ref(file))));
     rows
 }
@@ -57,8 +66,11 @@ pub fn effective(policy: &Policy) -> Vec<Effective> {
 /// Hashes what a policy comes to.
 #[must_use]
 pub fn hash(policy: &Policy) -> String {
+    // Where no sink writes the file, its name says nothing; the default one differs from user to user.
+    let writes_file = policy.audit().sinks().iter().any(|sink| sink.value == AuditSink::File);
     let rows: Vec<_> = effective(policy)
         .into_iter()
+        .filter(|row| writes_file || row.key != "audit.file")
         .map(|row| {
             let mut lists: Vec<Vec<String>> = row.lists.into_iter().map(sorted_values).collect();
             lists.sort_unstable();

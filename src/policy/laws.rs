@@ -9,6 +9,7 @@ use crate::policy::compile::compile;
 use crate::policy::limits::Limits;
 use crate::policy::origin::Origin;
 use crate::policy::pattern::path_glob::PathBase;
+use crate::policy::recording::AuditSink;
 use crate::policy::source::keys::tables;
 use crate::policy::source::{Layer, LayerSource, Role, Scope, document, system_rules};
 use crate::policy::tool::ToolName;
@@ -63,9 +64,13 @@ fn random_keys(dice: &mut Dice) -> Vec<String> {
         format!("sandbox.write = {}", dice.some(&DIRS[..2])),
         format!("sandbox.network = {}", dice.one(&["\"open\"", "\"none\""])),
         format!("sandbox.unix_sockets = {}", dice.one(&["\"allow\"", "\"deny\""])),
+        format!("audit.sinks = {}", dice.some(&["journald", "file"])),
+        "audit.file = \"/nowhere/audit.jsonl\"".to_owned(),
+        format!("audit.args = {}", dice.one(&["\"redacted\"", "\"none\""])),
+        format!("audit.on_error = {}", dice.one(&["\"deny\"", "\"continue\""])),
     ];
     for key in Limits::KEYS {
-        keys.push(format!("limits.{key} = {}", dice.one(&["1", "5", "1000000", "\"unlimited\""])));
+        keys.push(format!("limits.{} = {}", key.name, dice.one(&["1", "5", "1000000", "\"unlimited\""])));
     }
     keys
 }
@@ -129,6 +134,9 @@ fn allowed(policy: &Policy) -> Vec<String> {
         note(format!("read {path:?}"), sandbox.read().iter().any(|it| path.starts_with(&it.value)));
         note(format!("write {path:?}"), sandbox.write().iter().any(|it| path.starts_with(&it.value)));
     }
+    for sink in [AuditSink::Journald, AuditSink::File] {
+        note(format!("without {sink}"), !policy.audit().sinks().iter().any(|named| named.value == sink));
+    }
     let words = [
         ("owner", policy.dirs().owner().value as usize),
         ("headed", usize::from(policy.run().headed().value)),
@@ -137,6 +145,8 @@ fn allowed(policy: &Policy) -> Vec<String> {
         ("project", sandbox.project().value as usize),
         ("network", sandbox.network().value as usize),
         ("sockets", sandbox.unix_sockets().value as usize),
+        ("unsaid arguments", policy.audit().args().value as usize),
+        ("unwritten decisions", policy.audit().on_error().value as usize),
     ];
     for (word, openness) in words {
         for step in 1..=openness {
@@ -271,9 +281,9 @@ fn limit_can_not_be_lifted_by_a_larger_one() {
 #[test]
 fn every_key_is_in_the_laws() {
     let keys = random_keys(&mut Dice(1));
-    for (table, table_keys) in tables() {
-        for key in table_keys {
-            let start = format!("{table}.{} = ", key.name);
+    for table in tables() {
+        for key in table.keys {
+            let start = format!("{}.{} = ", table.name, key.name);
             assert!(keys.iter().any(|key| key.starts_with(&start)), "{start}");
         }
     }

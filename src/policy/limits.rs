@@ -10,6 +10,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::policy::origin::Sourced;
+use crate::policy::source::keys::{Combination, Key, Kind};
 
 /// A bound, or none. Ordered, so that the smaller of two is the stricter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,7 +142,7 @@ impl Unit for Duration {
 }
 
 macro_rules! limits {
-    ($($(#[doc = $doc:literal])+ $name:ident: $unit:ty = $default:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $unit:ty = $default:expr $(, not $caveat:literal)?;)+) => {
         /// The maxima of `[limits]`, each the smallest of all layers.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
@@ -150,7 +151,15 @@ macro_rules! limits {
 
         impl Limits {
             /// The keys of `[limits]`.
-            pub const KEYS: &[&str] = &[$(stringify!($name),)+];
+            pub const KEYS: &[Key] = &[$(
+                Key {
+                    name: stringify!($name),
+                    kind: Kind::Bound,
+                    combination: Combination::Smallest,
+                    meaning: concat!($($doc),+).trim_ascii(),
+                    caveat: concat!("" $(, $caveat)?),
+                },
+            )+];
 
             /// Makes the limits from the number that `of` finds for a key, given the key and its default.
             pub(in crate::policy) fn combine(
@@ -188,9 +197,11 @@ limits! {
     /// What all kept runs together may take on the disk.
     kept_bytes: Bytes = Limit::Bounded(2_000_000_000);
     /// Playwright workers of one run.
-    workers: u64 = Limit::Unlimited;
+    workers: u64 = Limit::Unlimited,
+        not "It bounds what a call asks for; the project's own number holds otherwise.";
     /// Retries of one test.
-    retries: u64 = Limit::Unlimited;
+    retries: u64 = Limit::Unlimited,
+        not "It bounds what a call asks for; the project's own number holds otherwise.";
     /// A report's size; a larger one is refused.
     report_bytes: Bytes = Limit::Bounded(4_294_967_296);
     /// The text of one answer.
@@ -198,7 +209,8 @@ limits! {
     /// The end of stdout, and of stderr, that is kept for an answer.
     output_tail_bytes: Bytes = Limit::Bounded(4_000);
     /// `RLIMIT_DATA` of each process of a run.
-    memory_bytes_per_process: Bytes = Limit::Unlimited;
+    memory_bytes_per_process: Bytes = Limit::Unlimited,
+        not "It is no bound of a whole run: each process has its own.";
     /// `RLIMIT_NOFILE` of each process of a run, in descriptors.
     open_files: u64 = Limit::Bounded(4096);
     /// `RLIMIT_FSIZE` of each process of a run.

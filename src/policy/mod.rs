@@ -11,7 +11,8 @@ use crate::policy::excerpt::{SourceText, Style, render};
 use crate::policy::limits::Limits;
 use crate::policy::origin::Sourced;
 use crate::policy::pattern::path_glob::PathBase;
-use crate::policy::rules::{DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
+use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
+use crate::policy::source::settings::Expectation;
 use crate::policy::source::{Inputs, Layer, LayerSource, LayerSummary};
 
 pub mod combine;
@@ -28,11 +29,13 @@ mod laws;
 pub mod limits;
 pub mod origin;
 pub mod pattern;
+pub mod recording;
 pub mod request;
 mod review;
 pub mod rules;
 pub mod source;
 pub mod tool;
+pub mod toolchains;
 
 /// What is allowed, all layers combined; each value keeps the place that it comes from.
 #[derive(Clone, Debug)]
@@ -43,6 +46,8 @@ pub struct Policy {
     env: EnvRules,
     limits: Limits,
     sandbox: SandboxRules,
+    audit: AuditRules,
+    expectations: Vec<Sourced<Expectation>>,
     results_file: Option<Sourced<PathBuf>>,
     layers: Vec<LayerSummary>,
 }
@@ -76,6 +81,16 @@ impl Policy {
     /// `[sandbox]`.
     pub const fn sandbox(&self) -> &SandboxRules {
         &self.sandbox
+    }
+
+    /// `[audit]`.
+    pub const fn audit(&self) -> &AuditRules {
+        &self.audit
+    }
+
+    /// `[[expect]]` of all layers, each with the place of its decision.
+    pub fn expectations(&self) -> &[Sourced<Expectation>] {
+        &self.expectations
     }
 
     /// `PW_RESULTS_FILE`: the report for every call; absolute, its directory canonical and allowed.

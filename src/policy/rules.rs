@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::policy::combine::{AllowList, DenyList};
+use crate::policy::combine::{AllowList, DenyList, Subtrees};
 use crate::policy::confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets};
 use crate::policy::denylist::{ALWAYS_INHERITED, never_inherited};
 use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::{EnvName, NamePattern};
 use crate::policy::pattern::path_glob::PathGlob;
+use crate::policy::recording::{AuditArguments, AuditFailure, AuditSink};
 use crate::policy::tool::ToolName;
 
 /// `[dirs]`: projects whose tests may be run and whose results may be read.
@@ -194,10 +195,10 @@ impl EnvRules {
 pub struct SandboxRules {
     pub(in crate::policy) mode: Sourced<SandboxMode>,
     pub(in crate::policy) project: Sourced<ProjectAccess>,
-    pub(in crate::policy) outputs: Vec<Sourced<PathBuf>>,
+    pub(in crate::policy) outputs: Subtrees,
     pub(in crate::policy) protect: DenyList<PathBuf>,
-    pub(in crate::policy) read: Vec<Sourced<PathBuf>>,
-    pub(in crate::policy) write: Vec<Sourced<PathBuf>>,
+    pub(in crate::policy) read: Subtrees,
+    pub(in crate::policy) write: Subtrees,
     pub(in crate::policy) network: Sourced<Network>,
     pub(in crate::policy) unix_sockets: Sourced<UnixSockets>,
 }
@@ -215,7 +216,7 @@ impl SandboxRules {
 
     /// `sandbox.outputs`: directories beneath the project, relative to it.
     pub fn outputs(&self) -> &[Sourced<PathBuf>] {
-        &self.outputs
+        self.outputs.common()
     }
 
     /// `sandbox.protect`: names beneath the project, relative to it.
@@ -225,12 +226,21 @@ impl SandboxRules {
 
     /// `sandbox.read`: absolute paths, canonical when the policy was compiled.
     pub fn read(&self) -> &[Sourced<PathBuf>] {
-        &self.read
+        self.read.common()
     }
 
     /// `sandbox.write`: absolute paths, canonical when the policy was compiled.
     pub fn write(&self) -> &[Sourced<PathBuf>] {
-        &self.write
+        self.write.common()
+    }
+
+    /// What each layer wrote of the keys that name trees.
+    pub fn written_trees(&self) -> [(&'static str, &AllowList<PathBuf>); 3] {
+        [
+            ("sandbox.outputs", self.outputs.written()),
+            ("sandbox.read", self.read.written()),
+            ("sandbox.write", self.write.written()),
+        ]
     }
 
     /// `sandbox.network`.
@@ -241,5 +251,36 @@ impl SandboxRules {
     /// `sandbox.unix_sockets`.
     pub const fn unix_sockets(&self) -> &Sourced<UnixSockets> {
         &self.unix_sockets
+    }
+}
+
+/// `[audit]`: the record of every decision.
+#[derive(Clone, Debug)]
+pub struct AuditRules {
+    pub(in crate::policy) sinks: Vec<Sourced<AuditSink>>,
+    pub(in crate::policy) file: Sourced<PathBuf>,
+    pub(in crate::policy) args: Sourced<AuditArguments>,
+    pub(in crate::policy) on_error: Sourced<AuditFailure>,
+}
+
+impl AuditRules {
+    /// `audit.sinks`: each once, with the first place that names it.
+    pub fn sinks(&self) -> &[Sourced<AuditSink>] {
+        &self.sinks
+    }
+
+    /// `audit.file`: absolute, in a canonical directory; its last component is left to who opens it.
+    pub const fn file(&self) -> &Sourced<PathBuf> {
+        &self.file
+    }
+
+    /// `audit.args`.
+    pub const fn args(&self) -> &Sourced<AuditArguments> {
+        &self.args
+    }
+
+    /// `audit.on_error`.
+    pub const fn on_error(&self) -> &Sourced<AuditFailure> {
+        &self.on_error
     }
 }

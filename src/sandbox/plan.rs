@@ -25,6 +25,7 @@ use crate::{
         limits::{Bytes, Limit},
         origin::Sourced,
         request::run_tests::UpdateSnapshots,
+        toolchains::TOOLCHAINS,
     },
     run_dir::RunPaths,
     sandbox::{Plan, ProcessLimits},
@@ -73,30 +74,6 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
     "/dev/zero",
 ];
-
-/// Toolchains in a home, which web servers are started with; the parts that hold programs, not credentials.
-const TOOLCHAINS: &[&str] = &[
-    ".nvm/versions",
-    ".volta/bin",
-    ".volta/tools",
-    ".fnm",
-    ".local/share/fnm",
-    ".asdf",
-    ".local/share/mise",
-    ".bun/bin",
-    ".bun/install/global",
-    ".deno/bin",
-    ".local/share/pnpm",
-    ".pyenv",
-    ".rustup/toolchains",
-    ".cargo/bin",
-    ".sdkman/candidates",
-    ".local/bin",
-    BROWSERS,
-];
-
-/// Where Playwright keeps its browsers, beneath a home.
-pub const BROWSERS: &str = ".cache/ms-playwright";
 
 /// What every run may write besides its own places.
 const DEVICES: &[&str] = &["/dev/null"];

@@ -19,6 +19,8 @@ mod containment;
 #[cfg(test)]
 mod environment;
 #[cfg(test)]
+mod first_policy;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]
@@ -33,6 +35,10 @@ mod policy_calls;
 mod policy_diagnostics;
 #[cfg(test)]
 mod policy_layers;
+#[cfg(test)]
+mod policy_review;
+#[cfg(test)]
+mod policy_schema;
 #[cfg(test)]
 mod policy_sources;
 #[cfg(test)]

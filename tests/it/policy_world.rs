@@ -1,5 +1,6 @@
 //! The world that the suites on policies work in: a user, his directories, and his policy.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -37,7 +38,7 @@ impl World {
                 path: path.join("etc/playwright-warden"),
                 owner_uid: rustix::process::geteuid().as_raw(),
             },
-            state_dir: Some(path.join("home/.local/state/playwright-warden")),
+            state_dir: Some(path.join("state")),
             program: None,
         };
         Self { root, inputs }
@@ -135,4 +136,31 @@ pub(crate) fn bytes(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
     std::fs::OpenOptions::new().read(true).open(path).unwrap().read_to_end(&mut content).unwrap();
     content
+}
+
+/// The policies of `tests/fixtures/policies`, by the names of their files.
+pub(crate) fn fixtures(kind: &str) -> BTreeMap<String, Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies").join(kind);
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files: BTreeMap<_, _> =
+        files.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), bytes(&path))).collect();
+    assert!(files.len() > 3, "the fixtures are there");
+    files
+}
+
+/// The codes that `#~` names in a fixture, each with its line, sorted.
+pub(crate) fn expected(fixture: &[u8]) -> Vec<(usize, String)> {
+    let text = String::from_utf8_lossy(fixture);
+    let marked =
+        text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, line.split_once("#~")?.1)));
+    let mut codes: Vec<_> = marked
+        .flat_map(|(line, codes)| codes.split_whitespace().map(move |code| (line, code.to_owned())))
+        .collect();
+    codes.sort();
+    codes
+}
+
+/// Says whether a fixture is named for one of its findings.
+pub(crate) fn is_named_for(name: &str, found: &[(usize, String)]) -> bool {
+    found.iter().any(|(_, code)| name == code || name.starts_with(&format!("{code}-")))
 }

@@ -118,6 +118,40 @@ impl NamePattern {
         self.written.bytes().all(|byte| byte == b'*')
     }
 
+    /// Says whether every name fits that is not made of odd characters alone, as with `*`, `?*` or `*_*`.
+    pub fn fits_most_names(&self) -> bool {
+        self.written.starts_with(['*', '?'])
+            && self.written.contains('*')
+            && self.written.bytes().all(|byte| matches!(byte, b'*' | b'?' | b'_'))
+    }
+
+    /// Says whether a name may fit both patterns; in doubt it may.
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        match (self.literal(), other.literal()) {
+            (_, Some(name)) => self.matches(name),
+            (Some(name), None) => other.matches(name),
+            (None, None) => {
+                let one = self.fixed_part().to_ascii_lowercase();
+                let two = other.fixed_part().to_ascii_lowercase();
+                one.starts_with(&two) || two.starts_with(&one)
+            }
+        }
+    }
+
+    /// Says whether every name that fits another pattern surely fits this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (other.literal(), self.written.strip_suffix('*')) {
+            (Some(name), _) => self.matches(name),
+            (None, Some(start)) if !start.contains(['*', '?']) => self.matches(other.fixed_part()),
+            (None, _) => self.written == other.written,
+        }
+    }
+
+    /// What every name that fits holds, piece by piece.
+    pub fn fixed_parts(&self) -> impl Iterator<Item = &str> {
+        self.written.split(['*', '?']).filter(|part| !part.is_empty())
+    }
+
     /// The pattern as it was written.
     pub fn as_written(&self) -> &str {
         &self.written
@@ -199,6 +233,27 @@ mod tests {
         for (name, pattern, text, expected) in rows {
             let pattern = NamePattern::parse_env(pattern, Syntax::Wildcards, Case::Sensitive).unwrap();
             assert_eq!(pattern.matches(text), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_compared_with_each_other() {
+        let rows = [
+            ("the same name", "A", "A", true, true),
+            ("two names", "A", "B", false, false),
+            ("a name and its pattern", "TEST_*", "TEST_X", true, true),
+            ("a wider and a narrower start", "TEST_*", "TEST_X*", true, true),
+            ("a narrower and a wider start", "TEST_X*", "TEST_*", true, false),
+            ("two starts", "TEST_*", "E2E_*", false, false),
+            ("ends are not compared", "*_URL", "TEST_*", true, false),
+            ("everything", "*", "*_URL", true, true),
+        ];
+        for (name, one, two, overlap, covers) in rows {
+            let [one, two] =
+                [one, two].map(|it| NamePattern::parse_env(it, Syntax::Wildcards, Case::Sensitive).unwrap());
+            assert_eq!(one.may_overlap(&two), overlap, "{name}");
+            assert_eq!(two.may_overlap(&one), overlap, "{name}, turned");
+            assert_eq!(one.covers(&two), covers, "{name}");
         }
     }
 

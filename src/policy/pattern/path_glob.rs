@@ -30,21 +30,38 @@ pub struct PathGlob {
     written: String,
     /// The literal directory, or the part before the first wildcard; canonical.
     fixed: Location,
-    matcher: Option<GlobMatcher>,
+    /// The name by which `fixed` was written, where a symlink led from it elsewhere.
+    alias: Option<PathBuf>,
+    wildcards: Option<Wildcards>,
+}
+
+/// The part of an entry from its first wildcard on.
+#[derive(Clone, Debug)]
+struct Wildcards {
+    /// Its components.
+    written: String,
+    /// The whole entry, to compare canonical paths with.
+    matcher: GlobMatcher,
 }
 
 impl PathGlob {
     /// Parses an entry.
     ///
     /// # Errors
-    /// [`PatternError`] for an empty entry, control characters, `~name`, `..` behind a wildcard, a glob that can't be
-    /// read, and a path that can't be looked up.
+    /// [`PatternError`] for an empty entry, control characters, `~name`, a variable, a path of Windows, `..` behind a
+    /// wildcard, a glob that can't be read, and a path that can't be looked up.
     pub fn parse(text: &str, syntax: Syntax, base: &PathBase) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
         if text.chars().any(char::is_control) {
             return Err(PatternError::ControlCharacter(text.to_owned()));
+        }
+        if is_of_windows(text) {
+            return Err(PatternError::Windows(text.to_owned()));
+        }
+        if text.split('/').any(names_variable) {
+            return Err(PatternError::Variable(text.to_owned()));
         }
         let (fixed, pattern) = match syntax {
             Syntax::Literal => (text.to_owned(), None),
@@ -53,17 +70,18 @@ impl PathGlob {
         let absolute = absolute(text, &fixed, base)?;
         let fixed =
             locate(&absolute).map_err(|source| PatternError::LookUp { text: text.to_owned(), source })?;
-        let matcher = pattern.map(|pattern| compile(text, &fixed.path, pattern)).transpose()?;
-        Ok(Self { written: text.to_owned(), fixed, matcher })
+        let alias = Some(without_dots(&absolute)).filter(|named| *named != fixed.path);
+        let wildcards = pattern.map(|pattern| compile(text, &fixed.path, pattern)).transpose()?;
+        Ok(Self { written: text.to_owned(), fixed, alias, wildcards })
     }
 
     /// Gives the nearest directory, from the canonical path itself upwards, that this entry matches.
     ///
     /// Whole components are compared: `/srv/app` does not match `/srv/app-evil`.
     pub fn matches(&self, canonical: &Path) -> Option<PathBuf> {
-        match &self.matcher {
+        match &self.wildcards {
             None => canonical.starts_with(&self.fixed.path).then(|| self.fixed.path.clone()),
-            Some(matcher) => {
+            Some(Wildcards { matcher, .. }) => {
                 // The root is the only directory whose name is an empty component; no wildcard means that.
                 let mut named = canonical.ancestors().filter(|ancestor| ancestor.parent().is_some());
                 named.find(|ancestor| matcher.is_match(ancestor)).map(PathBuf::from)
@@ -73,7 +91,7 @@ impl PathGlob {
 
     /// The canonical directory, where the entry has no wildcards.
     pub fn literal(&self) -> Option<&Path> {
-        self.matcher.is_none().then_some(self.fixed.path.as_path())
+        self.wildcards.is_none().then_some(self.fixed.path.as_path())
     }
 
     /// The canonical directory before the first wildcard; the whole one where there is none.
@@ -86,18 +104,62 @@ impl PathGlob {
         self.fixed.found
     }
 
+    /// The absolute name by which [`Self::fixed_part`] was written, where a symlink led from it elsewhere.
+    pub fn alias(&self) -> Option<&Path> {
+        self.alias.as_deref()
+    }
+
+    /// The components from the first wildcard on; `None` for a literal directory.
+    pub fn wildcards(&self) -> Option<&str> {
+        self.wildcards.as_ref().map(|wildcards| wildcards.written.as_str())
+    }
+
     /// The entry as it was written.
     pub fn as_written(&self) -> &str {
         &self.written
+    }
+
+    /// Says whether a directory may fit both entries; in doubt it may.
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        let (one, two) = (self.fixed_part(), other.fixed_part());
+        if !one.starts_with(two) && !two.starts_with(one) {
+            return false;
+        }
+        match (self.literal(), other.literal()) {
+            (Some(_), Some(_)) | (None, None) => true,
+            (Some(dir), None) => other.may_match_in(dir),
+            (None, Some(dir)) => self.may_match_in(dir),
+        }
+    }
+
+    /// Says whether this entry surely matches all that another one does.
+    pub fn covers(&self, other: &Self) -> bool {
+        let (own, others) = (self.wildcards(), other.wildcards());
+        self.matches(other.fixed_part()).is_some()
+            || (own.is_some() && own == others && self.fixed_part() == other.fixed_part())
+            || (own == Some("**") && others.is_some() && other.fixed_part().starts_with(self.fixed_part()))
+    }
+
+    /// Says whether this entry matches a directory, or may match one below it.
+    fn may_match_in(&self, dir: &Path) -> bool {
+        self.matches(dir).is_some() || self.depth().is_none_or(|depth| depth > dir.components().count())
+    }
+
+    /// How many components a matching path has; `None` where that may differ.
+    pub fn depth(&self) -> Option<usize> {
+        let wildcards = self.wildcards().unwrap_or_default();
+        let behind = wildcards.split('/').filter(|component| !component.is_empty()).count();
+        let fixed = self.fixed_part().components().count();
+        (!wildcards.contains("**") && !wildcards.contains('{')).then_some(fixed + behind)
     }
 }
 
 impl fmt::Display for PathGlob {
     /// The resolved form: the canonical directory, or the whole glob that canonical paths are compared with.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.matcher {
+        match &self.wildcards {
             None => write!(out, "{}", self.fixed.path.display()),
-            Some(matcher) => write!(out, "{}", matcher.glob().glob()),
+            Some(Wildcards { matcher, .. }) => write!(out, "{}", matcher.glob().glob()),
         }
     }
 }
@@ -133,6 +195,21 @@ fn split_at_wildcard(text: &str) -> (String, Option<&str>) {
     (fixed, None)
 }
 
+/// Says whether a path starts with a drive or a host, as on Windows.
+fn is_of_windows(text: &str) -> bool {
+    let drive = text.strip_prefix(|first: char| first.is_ascii_alphabetic());
+    drive.is_some_and(|rest| rest.starts_with(":/") || rest.starts_with(":\\")) || text.starts_with("\\\\")
+}
+
+/// Says whether a component is `$NAME`, `${NAME}` or `%NAME%`, or holds `${`: who writes that expects it to be expanded.
+fn names_variable(component: &str) -> bool {
+    let dollar = component
+        .strip_prefix('$')
+        .is_some_and(|name| name.starts_with(|first: char| first == '_' || first.is_ascii_alphabetic()));
+    let percent = component.len() > 2 && component.starts_with('%') && component.ends_with('%');
+    dollar || percent || component.replace("\\$", "").contains("${")
+}
+
 /// Expands `~` and makes a fixed part absolute; an empty one is the launch directory.
 fn absolute(text: &str, fixed: &str, base: &PathBase) -> Result<PathBuf, PatternError> {
     let Some(rest) = fixed.strip_prefix('~') else {
@@ -145,7 +222,22 @@ fn absolute(text: &str, fixed: &str, base: &PathBase) -> Result<PathBuf, Pattern
     }
 }
 
-fn compile(text: &str, fixed: &Path, pattern: &str) -> Result<GlobMatcher, PatternError> {
+/// The path without `.` and `..`, as if no component were a symlink.
+fn without_dots(absolute: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(component),
+        }
+    }
+    path
+}
+
+fn compile(text: &str, fixed: &Path, pattern: &str) -> Result<Wildcards, PatternError> {
     let bad = |reason: String| PatternError::Glob { text: text.to_owned(), reason };
     if text.starts_with('~') && fixed_is_unexpanded(text) {
         return Err(PatternError::Home(text.to_owned()));
@@ -155,12 +247,13 @@ fn compile(text: &str, fixed: &Path, pattern: &str) -> Result<GlobMatcher, Patte
     }
     let fixed = fixed.to_str().ok_or_else(|| bad("the directory before it is not UTF-8".to_owned()))?;
     let rest: Vec<_> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let whole = format!("{}/{}", globset::escape(fixed.trim_end_matches('/')), rest.join("/"));
+    let written = rest.join("/");
+    let whole = format!("{}/{written}", globset::escape(fixed.trim_end_matches('/')));
     GlobBuilder::new(&whole)
         .literal_separator(true)
         .backslash_escape(true)
         .build()
-        .map(|glob| glob.compile_matcher())
+        .map(|glob| Wildcards { written, matcher: glob.compile_matcher() })
         .map_err(|error| bad(error.kind().to_string()))
 }
 
@@ -240,6 +333,8 @@ mod tests {
             ("case counts", "APP*", "launch/app-evil", None),
             ("alternatives", "../srv/{a,b}", "srv/b/x", Some("srv/b")),
             ("a class", "../srv/[a]", "srv/b", None),
+            ("an escaped dollar is literal", "\\$HOME", "launch/$HOME/x", Some("launch/$HOME")),
+            ("a price is no variable", "$5", "launch/$5", Some("launch/$5")),
             ("an escaped wildcard is literal", "my\\[app\\]", "launch/my[app]", Some("launch/my[app]")),
             (
                 "wildcards of a directory before it are escaped",
@@ -293,6 +388,12 @@ mod tests {
             ("unclosed class", "a[b"),
             ("unclosed alternatives", "a{b,c"),
             ("a backslash at the end", "a\\"),
+            ("a variable of a shell", "$HOME/x"),
+            ("a variable within a component", "e2e-${TEAM}/x"),
+            ("a variable of Windows", "%APPDATA%/x"),
+            ("a drive", r"C:\x"),
+            ("a drive with slashes", "c:/x"),
+            ("a host of Windows", r"\\host\share"),
             ("`..` behind nothing", "nothing/../x"),
         ];
         for (name, entry) in rows {
@@ -300,6 +401,63 @@ mod tests {
         }
         let homeless = PathBase { home: None, ..base };
         assert!(matches!(PathGlob::parse("~", Syntax::Wildcards, &homeless), Err(PatternError::Home(_))));
+    }
+
+    #[test]
+    fn overlap_is_denied_only_where_nothing_can_fit_both() {
+        let (_root, base) = world();
+        let rows = [
+            ("the same", "app", "app", true),
+            ("one above the other", ".", "app", true),
+            ("side by side", "app", "app-evil", false),
+            ("a match", "../srv/*", "../srv/a/app", true),
+            ("a match below", "../srv/*/app", "../srv/a", true),
+            ("no match, and no deeper one", "../srv/*/app", "../srv/a/lib", false),
+            ("any depth", "../srv/**/app", "../srv/a/lib/x", true),
+            ("patterns in one directory", "../srv/*", "../srv/a*", true),
+            ("patterns in two", "../srv/*", "app/*", false),
+        ];
+        for (name, one, two, expected) in rows {
+            let [one, two] = [one, two].map(|it| PathGlob::parse(it, Syntax::Wildcards, &base).unwrap());
+            assert_eq!(one.may_overlap(&two), expected, "{name}");
+            assert_eq!(two.may_overlap(&one), expected, "{name}, turned");
+        }
+    }
+
+    #[test]
+    fn cover_is_claimed_only_where_all_is_matched() {
+        let (_root, base) = world();
+        let rows = [
+            ("itself", "app", "app", true),
+            ("below", ".", "app", true),
+            ("above", "app", ".", false),
+            ("a pattern below a directory", ".", "a*", true),
+            ("a directory that a pattern matches", "../srv/*", "../srv/a", true),
+            ("the same pattern", "../srv/*", "../srv/*", true),
+            ("a narrower pattern at any depth", "../srv/**", "../srv/*/app", true),
+            ("a directory at any depth, itself not below", "../srv/**", "../srv", false),
+            ("a pattern that matches less", "../srv/a*", "../srv/*", false),
+        ];
+        for (name, one, two, expected) in rows {
+            let [one, two] = [one, two].map(|it| PathGlob::parse(it, Syntax::Wildcards, &base).unwrap());
+            assert_eq!(one.covers(&two), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn alias_is_known_only_where_a_symlink_led_elsewhere() {
+        let (_root, base) = world();
+        let rows = [
+            ("a symlink", "link/app", Some("link/app")),
+            ("`..` behind a symlink", "link/..", Some("")),
+            ("wildcards behind a symlink", "link/*", Some("link")),
+            ("dots and slashes", "./app//../app/", None),
+            ("a directory made later", "later/x", None),
+        ];
+        for (name, entry, expected) in rows {
+            let glob = PathGlob::parse(entry, Syntax::Wildcards, &base).unwrap();
+            assert_eq!(glob.alias(), expected.map(|alias| base.launch_dir.join(alias)).as_deref(), "{name}");
+        }
     }
 
     #[test]

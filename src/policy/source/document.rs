@@ -7,16 +7,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use figment::value::{Dict, Value};
+use figment::value::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
-use crate::policy::limits::{MAX_SECONDS, UNLIMITED};
 use crate::policy::origin::{Origin, Sourced, Span};
 use crate::policy::source::keys::{Key, Kind, VERSION, table, tables};
-use crate::policy::source::suggest::{list, nearest};
-use crate::policy::source::written::{Written, item_key};
+use crate::policy::source::suggest::{either, list, nearest};
+use crate::policy::source::syntax::{Advice, DUPLICATE, broken, duplicate};
+use crate::policy::source::value::{number, type_of};
+use crate::policy::source::written::Written;
 
 /// Parses and checks a policy file's text.
 pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
@@ -27,6 +28,9 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
         broken |= error.message() != DUPLICATE;
         check.syntax(error.message(), error.span());
     }
+    check.findings.sort_by(|a, b| a.origin.cmp(&b.origin));
+    // What the parser says next of a line, it says because of what it said first.
+    check.findings.dedup_by_key(|finding| finding.origin.line());
     // After a syntax error the parser's guess at the rest is no ground for further findings.
     if !broken && check.version(document.get_ref()) {
         check.root(document.get_ref());
@@ -35,34 +39,32 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
     (check.written, check.findings)
 }
 
-/// The `toml` crate's message for a key that stands twice.
-const DUPLICATE: &str = "duplicate key";
-
-struct Check<'a> {
+/// A file under check: what was right of it so far, and what was not.
+pub(super) struct Check<'a> {
     path: Arc<Path>,
     text: &'a str,
-    written: Written,
+    pub(super) written: Written,
     findings: Vec<Diagnostic>,
 }
 
 impl Check<'_> {
-    fn place(&self, range: Range<usize>) -> Origin {
+    pub(super) fn place(&self, range: Range<usize>) -> Origin {
         Origin::File { path: Arc::clone(&self.path), span: Some(Span::of(self.text, range)) }
     }
 
-    fn found(&mut self, finding: Diagnostic) {
+    pub(super) fn found(&mut self, finding: Diagnostic) {
         self.findings.push(finding);
     }
 
     fn syntax(&mut self, message: &str, span: Option<Range<usize>>) {
-        let place = span.map_or_else(|| Origin::file(&self.path), |span| self.place(span));
-        let finding = if message == DUPLICATE {
-            Diagnostic::error(DiagnosticCode::DuplicateKey, place, "a key stands twice")
-                .hint("keep one of the two: neither wins over the other")
+        let place = span.clone().map_or_else(|| Origin::file(&self.path), |span| self.place(span));
+        let span = span.unwrap_or_default();
+        let (code, Advice { summary, hint }) = if message == DUPLICATE {
+            (DiagnosticCode::DuplicateKey, duplicate(self.text, &span))
         } else {
-            Diagnostic::error(DiagnosticCode::Syntax, place, format!("this is not TOML: {message}"))
+            (DiagnosticCode::Syntax, broken(message, self.text, &span))
         };
-        self.found(finding);
+        self.found(Diagnostic::error(code, place, summary).hint(hint));
     }
 
     /// Checks `version`, and says whether the rest is written for this version.
@@ -115,10 +117,14 @@ impl Check<'_> {
                     self.exclusive(value);
                     continue;
                 }
+                "expect" => {
+                    self.expectations(value);
+                    continue;
+                }
                 _ => {}
             }
             match (table(name), value.get_ref()) {
-                (Some(keys), DeValue::Table(entries)) => self.table(name, &keys, entries),
+                (Some(table), DeValue::Table(entries)) => self.table(name, table.keys, entries),
                 (Some(_), other) => {
                     let place = self.place(value.span());
                     self.found(
@@ -128,7 +134,17 @@ impl Check<'_> {
                             format!("`{name}` is a table, not {}", type_of(other)),
                         )
                         .key(name)
-                        .hint(format!("write `[{name}]` above its keys")),
+                        .hint(match other {
+                            DeValue::Array(_) => {
+                                format!("write `[{name}]` once, in single brackets, above its keys")
+                            }
+                            DeValue::String(_)
+                            | DeValue::Integer(_)
+                            | DeValue::Float(_)
+                            | DeValue::Boolean(_)
+                            | DeValue::Datetime(_)
+                            | DeValue::Table(_) => format!("write `[{name}]` above its keys"),
+                        }),
                     );
                 }
                 (None, _) => self.unknown_at_top(name, key.span()),
@@ -137,23 +153,19 @@ impl Check<'_> {
     }
 
     fn exclusive(&mut self, value: &Spanned<DeValue<'_>>) {
-        match value.get_ref().as_bool() {
-            Some(exclusive) => {
-                let place = self.place(value.span());
-                self.written.exclusive = Some(Sourced::new(exclusive, place));
-            }
-            None => {
-                self.wrong_type("exclusive", value.span(), "`true` or `false`", value.get_ref());
-            }
-        }
+        let place = self.place(value.span());
+        let checked = self.value("exclusive", Kind::Flag, value);
+        self.written.exclusive =
+            checked.and_then(|exclusive| exclusive.to_bool()).map(|exclusive| Sourced::new(exclusive, place));
     }
 
     fn unknown_at_top(&mut self, name: &str, span: Range<usize>) {
-        let names: Vec<_> = tables().map(|(table, _)| table).chain(["version", "exclusive"]).collect();
-        let hint = match (nearest(name, names.iter().copied()), tables_of(name)) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, tables) if !tables.is_empty() => format!("`{name}` stands in {}", list(tables)),
-            (None, _) => format!("known here: {}", list(names)),
+        let names: Vec<_> =
+            tables().map(|table| table.name).chain(["expect", "version", "exclusive"]).collect();
+        let hint = match nearest(name, names.iter().copied()) {
+            _ if LATER.contains(&name) => later(name),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => elsewhere(name).unwrap_or_else(|| format!("known here: {}", list(names))),
         };
         let place = self.place(span);
         self.found(
@@ -167,7 +179,7 @@ impl Check<'_> {
         for (key, value) in entries {
             let name = key.get_ref().as_ref();
             let Some(known) = keys.iter().find(|known| known.name == name) else {
-                self.unknown_in_table(table, keys, name, key.span());
+                self.unknown_in_table(table, keys, name, key.span(), value.get_ref());
                 continue;
             };
             let dotted = format!("{table}.{name}");
@@ -179,14 +191,31 @@ impl Check<'_> {
         }
     }
 
-    fn unknown_in_table(&mut self, table: &str, keys: &[Key], name: &str, span: Range<usize>) {
-        let known: Vec<_> = keys.iter().map(|key| key.name).collect();
-        let elsewhere = tables_of(name);
-        let hint = match nearest(name, known.iter().copied()) {
+    fn unknown_in_table(
+        &mut self,
+        table: &str,
+        keys: &[Key],
+        name: &str,
+        span: Range<usize>,
+        value: &DeValue<'_>,
+    ) {
+        let known = || keys.iter().map(|key| key.name);
+        let hint = match nearest(name, known()) {
+            _ if LATER.contains(&format!("{table}.{name}").as_str()) => later(name),
+            _ if tables().any(|known| known.name == name) => {
+                format!("`[{name}]` is a table of its own: write it on a line of its own, above its keys")
+            }
             // A key that stands elsewhere by this very name was put into the wrong table.
-            Some(near) if elsewhere.is_empty() => format!("did you mean `{near}`?"),
-            Some(_) | None if !elsewhere.is_empty() => format!("`{name}` stands in {}", list(elsewhere)),
-            Some(_) | None => format!("known in `[{table}]`: {}", list(known)),
+            Some(near) if tables_of(name).is_empty() => format!("did you mean `{near}`?"),
+            Some(_) | None => elsewhere(name).unwrap_or_else(|| match value {
+                DeValue::Table(_) => format!("`[{table}]` holds no tables; its keys are {}", list(known())),
+                DeValue::String(_)
+                | DeValue::Integer(_)
+                | DeValue::Float(_)
+                | DeValue::Boolean(_)
+                | DeValue::Datetime(_)
+                | DeValue::Array(_) => format!("known in `[{table}]`: {}", list(known())),
+            }),
         };
         let place = self.place(span);
         self.found(
@@ -199,174 +228,35 @@ impl Check<'_> {
             .hint(hint),
         );
     }
-
-    /// Checks one value and converts it; a faulty one is reported and left out.
-    fn value(&mut self, dotted: &str, kind: Kind, value: &Spanned<DeValue<'_>>) -> Option<Value> {
-        match kind {
-            Kind::Words => self.words(dotted, value),
-            Kind::WordsByName => self.words_by_name(dotted, value),
-            Kind::Flag => match value.get_ref().as_bool() {
-                Some(flag) => Some(Value::from(flag)),
-                None => self.wrong_type(dotted, value.span(), "`true` or `false`", value.get_ref()),
-            },
-            Kind::Choice { now, later } => {
-                if let Some(word) = value.get_ref().as_str() {
-                    return self.choice(dotted, value.span(), word, now, later);
-                }
-                let wanted = format!("one of {}", list(now.to_vec()));
-                self.wrong_type(dotted, value.span(), &wanted, value.get_ref())
-            }
-            Kind::Bound => self.bound(dotted, value),
-        }
-    }
-
-    fn words(&mut self, dotted: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
-        let DeValue::Array(items) = value.get_ref() else {
-            return self.wrong_type(
-                dotted,
-                value.span(),
-                "a list of strings, as in `[\"...\"]`",
-                value.get_ref(),
-            );
-        };
-        let mut words = Vec::new();
-        for item in items {
-            if let DeValue::String(word) = item.get_ref() {
-                let place = self.place(item.span());
-                self.written.places.insert(item_key(dotted, words.len()), place);
-                words.push(Value::from(word.as_ref()));
-            } else {
-                self.wrong_type(dotted, item.span(), "a list of strings", item.get_ref());
-            }
-        }
-        Some(words.into())
-    }
-
-    fn words_by_name(&mut self, dotted: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
-        let DeValue::Table(entries) = value.get_ref() else {
-            let wanted = "a table, as in `{ ENV = [\"qa\"] }`";
-            return self.wrong_type(dotted, value.span(), wanted, value.get_ref());
-        };
-        let mut lists = Dict::new();
-        for (key, value) in entries {
-            let name = key.get_ref().as_ref();
-            let dotted = format!("{dotted}.{name}");
-            if let Some(words) = self.words(&dotted, value) {
-                let place = self.place(key.span());
-                self.written.places.insert(dotted, place);
-                lists.insert(name.to_owned(), words);
-            }
-        }
-        Some(lists.into())
-    }
-
-    fn choice(
-        &mut self,
-        dotted: &str,
-        span: Range<usize>,
-        word: &str,
-        now: &[&'static str],
-        later: &[&'static str],
-    ) -> Option<Value> {
-        if now.contains(&word) {
-            return Some(Value::from(word));
-        }
-        let known = list(now.to_vec());
-        let (summary, hint) = if later.contains(&word) {
-            (format!("`{word}` is not in this version"), format!("this version has {known}"))
-        } else {
-            let hint = nearest(word, now.iter().copied())
-                .map_or_else(|| format!("write one of {known}"), |near| format!("did you mean `{near}`?"));
-            (format!("`{word}` is no value of `{dotted}`"), hint)
-        };
-        let place = self.place(span);
-        self.found(Diagnostic::error(DiagnosticCode::BadValue, place, summary).key(dotted).hint(hint));
-        None
-    }
-
-    fn bound(&mut self, dotted: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
-        let summary = match value.get_ref() {
-            DeValue::String(word) if word == UNLIMITED => return Some(Value::from(UNLIMITED)),
-            DeValue::String(word) => format!("`{word}` is no limit"),
-            DeValue::Integer(written) => match number(value.get_ref()) {
-                Some(0) => "a limit of 0 would allow nothing".to_owned(),
-                Some(seconds) if dotted.ends_with("_seconds") && !fits_a_clock(seconds) => {
-                    format!("`{written}` seconds are more than {MAX_SECONDS}")
-                }
-                Some(bound) if bound > 0 => return Some(Value::from(bound)),
-                Some(_) => format!("`{written}` is less than nothing"),
-                None => format!("`{written}` is too large a number"),
-            },
-            other @ (DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_)
-            | DeValue::Array(_)
-            | DeValue::Table(_)) => {
-                return self.wrong_type(dotted, value.span(), "a whole number, or `\"unlimited\"`", other);
-            }
-        };
-        let place = self.place(value.span());
-        self.found(
-            Diagnostic::error(DiagnosticCode::BadValue, place, summary)
-                .key(dotted)
-                .hint("write a number of 1 or more, or \"unlimited\""),
-        );
-        None
-    }
-
-    fn wrong_type(
-        &mut self,
-        dotted: &str,
-        span: Range<usize>,
-        wanted: &str,
-        value: &DeValue<'_>,
-    ) -> Option<Value> {
-        let place = self.place(span);
-        self.found(
-            Diagnostic::error(
-                DiagnosticCode::WrongType,
-                place,
-                format!("`{dotted}` takes {wanted}, not {}", type_of(value)),
-            )
-            .key(dotted)
-            .label(format!("this is {}", type_of(value))),
-        );
-        None
-    }
 }
 
-/// Says whether a number of seconds can be added to a clock; less than nothing is another fault.
-fn fits_a_clock(seconds: i64) -> bool {
-    u64::try_from(seconds).map_or(true, |seconds| seconds <= MAX_SECONDS)
+/// Tables and keys of later versions, which a policy for one of them may hold.
+const LATER: &[&str] = &[
+    "egress",
+    "screenshot",
+    "limits.wait_seconds",
+    "limits.attachment_bytes",
+    "limits.image_bytes",
+    "limits.processes",
+];
+
+fn later(name: &str) -> String {
+    format!("`{name}` comes with a later version of this server: take it out until then")
 }
 
-fn number(value: &DeValue<'_>) -> Option<i64> {
-    match value {
-        DeValue::Integer(written) => i64::from_str_radix(written.as_str(), written.radix()).ok(),
-        DeValue::String(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Array(_)
-        | DeValue::Table(_) => None,
+/// Where a key of this name, or of nearly this name, belongs.
+fn elsewhere(name: &str) -> Option<String> {
+    let under = |name: &str| either(tables_of(name).into_iter().map(|table| format!("[{table}]")));
+    if !tables_of(name).is_empty() {
+        return Some(format!("`{name}` belongs under {}", under(name)));
     }
+    let keys = tables().flat_map(|table| table.keys).map(|key| key.name);
+    nearest(name, keys).map(|near| format!("did you mean `{near}` under {}?", under(near)))
 }
 
-/// The tables that have a key of this name, in brackets.
+/// The tables that have a key of this name.
 fn tables_of(name: &str) -> Vec<&'static str> {
-    tables().filter(|(_, keys)| keys.iter().any(|key| key.name == name)).map(|(table, _)| table).collect()
-}
-
-const fn type_of(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
+    tables().filter(|table| table.keys.iter().any(|key| key.name == name)).map(|table| table.name).collect()
 }
 
 #[cfg(test)]
@@ -424,16 +314,18 @@ mod tests {
     #[test]
     fn every_key_of_the_table_is_one_of_the_form() {
         use crate::policy::source::keys::Kind;
-        for (table, keys) in tables() {
-            for key in keys {
+        for table in tables() {
+            for key in table.keys {
                 let value = match key.kind {
                     Kind::Words => "[]".to_owned(),
+                    Kind::Path => "\"/x\"".to_owned(),
+                    Kind::Choices { now } => format!("{now:?}"),
                     Kind::Flag => "true".to_owned(),
                     Kind::Choice { now, .. } => format!("{:?}", now[0]),
                     Kind::Bound => "1".to_owned(),
                     Kind::WordsByName => "{ ENV = [\"qa\"] }".to_owned(),
                 };
-                let text = format!("version = 1\n[{table}]\n{} = {value}\n", key.name);
+                let text = format!("version = 1\n[{}]\n{} = {value}\n", table.name, key.name);
                 let (written, findings) = parse(&Path::new("/p.toml").into(), &text);
                 assert_eq!(findings, [], "{text}");
                 written.settings().unwrap();

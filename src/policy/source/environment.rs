@@ -160,7 +160,7 @@ mod tests {
 
     use super::{Environment, read};
 
-    fn settings(name: &str, value: &str) -> Option<crate::policy::source::keys::Settings> {
+    fn settings(name: &str, value: &str) -> Option<crate::policy::source::settings::Settings> {
         let environment: Environment = [(name, value)].into_iter().collect();
         read(&environment).written.map(|written| written.settings().unwrap())
     }

@@ -1,23 +1,26 @@
-//! The keys that a policy can hold: as a table for the checks, and as the form that a checked file is read into.
+//! What a key of a policy takes, how its layers combine, and which keys there are.
 //!
-//! In: nothing. Out: [`tables`], [`Kind`] and [`Settings`]. Checking a file against them is left to `document`, what
-//! the values mean to `compile`.
+//! In: the declarations of `settings` and `limits`. Out: [`tables`], for the checks of a file, for the schema and for
+//! the documentation. Checking a file against them is left to `document`, what the values mean to `compile`.
 
 use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use std::fmt;
 
 use crate::policy::confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets};
-use crate::policy::limits::{Limit, Limits};
+use crate::policy::limits::Limits;
+use crate::policy::recording::{AuditArguments, AuditFailure, AuditSink};
+use crate::policy::source::settings::TABLES;
 
 /// The only `version` of a policy file that this server knows.
 pub const VERSION: i64 = 1;
 
 /// What a key takes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An array of strings.
     Words,
+    /// A string that names a file.
+    Path,
     /// `true` or `false`.
     Flag,
     /// One of a few words.
@@ -27,10 +30,42 @@ pub enum Kind {
         /// Words of a later version.
         later: &'static [&'static str],
     },
+    /// An array of a few words.
+    Choices {
+        /// The words that this version knows.
+        now: &'static [&'static str],
+    },
     /// A whole number of 1 or more, or `"unlimited"`.
     Bound,
     /// A table whose values are arrays of strings.
     WordsByName,
+}
+
+/// How the values of several layers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combination {
+    /// What every layer that sets the key allows.
+    Every,
+    /// The union of all layers.
+    Union,
+    /// The smallest value.
+    Smallest,
+    /// The stricter value.
+    Stricter,
+    /// The value of a file in `/etc`, else that of the granting layer.
+    System,
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Every => "what every layer that sets it allows",
+            Self::Union => "the union of all layers",
+            Self::Smallest => "the smallest",
+            Self::Stricter => "the stricter",
+            Self::System => "that of a file in `/etc`, else that of the granting layer",
+        })
+    }
 }
 
 /// One key of a table.
@@ -40,131 +75,79 @@ pub struct Key {
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
+    /// How layers combine.
+    pub combination: Combination,
+    /// What it means: one or two sentences, in Markdown.
+    pub meaning: &'static str,
+    /// What it does not do; empty where nobody would expect more of it.
+    pub caveat: &'static str,
 }
 
-const fn key(name: &'static str, kind: Kind) -> Key {
-    Key { name, kind }
+/// One table of a policy file.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about: a fragment, in Markdown.
+    pub meaning: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
 }
 
-const fn choice(now: &'static [&'static str]) -> Kind {
-    Kind::Choice { now, later: &[] }
+/// All tables of a policy file with their keys, in the order of the example policy.
+pub fn tables() -> impl Iterator<Item = &'static Table> {
+    const LIMITS: &Table = &Table {
+        name: "limits",
+        meaning: "maxima, each a whole number of 1 or more or `\"unlimited\"`, which is the largest",
+        keys: Limits::KEYS,
+    };
+    let before = |table: &&Table| matches!(table.name, "dirs" | "tools" | "run" | "env");
+    let first = TABLES.iter().take_while(before);
+    let rest = TABLES.iter().skip_while(before);
+    first.chain([LIMITS]).chain(rest)
 }
 
-/// The tables of a policy file but `[limits]`, with their keys.
-const TABLES: &[(&str, &[Key])] = &[
-    (
-        "dirs",
-        &[key("allow", Kind::Words), key("deny", Kind::Words), key("owner", choice(ProjectOwner::WORDS))],
-    ),
-    ("tools", &[key("allow", Kind::Words)]),
-    ("run", &[key("headed", Kind::Flag), key("update_snapshots", Kind::Flag), key("projects", Kind::Words)]),
-    (
-        "env",
-        &[
-            key("inherit", Kind::Words),
-            key("withhold", Kind::Words),
-            key("allow", Kind::Words),
-            key("values", Kind::WordsByName),
-            key("redact", Kind::Words),
-        ],
-    ),
-    (
-        "sandbox",
-        &[
-            key("mode", choice(SandboxMode::WORDS)),
-            key("project", choice(ProjectAccess::WORDS)),
-            key("outputs", Kind::Words),
-            key("protect", Kind::Words),
-            key("read", Kind::Words),
-            key("write", Kind::Words),
-            key("network", Kind::Choice { now: Network::WORDS, later: &["loopback", "egress"] }),
-            key("unix_sockets", choice(UnixSockets::WORDS)),
-        ],
-    ),
-];
-
-/// All tables of a policy file with their keys.
-pub fn tables() -> impl Iterator<Item = (&'static str, Vec<Key>)> {
-    let limits = Limits::KEYS.iter().map(|name| key(name, Kind::Bound)).collect();
-    TABLES.iter().map(|(table, keys)| (*table, keys.to_vec())).chain([("limits", limits)])
+/// One table, if there is such a table.
+pub fn table(name: &str) -> Option<&'static Table> {
+    tables().find(|table| table.name == name)
 }
 
-/// The keys of one table, if there is such a table.
-pub fn table(name: &str) -> Option<Vec<Key>> {
-    tables().find(|(table, _)| *table == name).map(|(_, keys)| keys)
+/// A type that a key's value is read into, and what a file has to write for it.
+pub(in crate::policy::source) trait Value {
+    /// What a file writes.
+    const KIND: Kind;
 }
 
-/// What one source sets: `None` where it says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// `version`.
-    pub version: Option<i64>,
-    /// `[dirs]`.
-    pub dirs: DirSettings,
-    /// `[tools]`.
-    pub tools: ToolSettings,
-    /// `[run]`.
-    pub run: RunSettings,
-    /// `[env]`.
-    pub env: EnvSettings,
-    /// `[limits]`; the keys are those of [`Limits::KEYS`], which the check of the file has seen to.
-    pub limits: BTreeMap<String, Limit<u64>>,
-    /// `[sandbox]`.
-    pub sandbox: SandboxSettings,
+impl Value for Vec<String> {
+    const KIND: Kind = Kind::Words;
 }
 
-/// What one source sets in `[dirs]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the fields are the keys, which `policy.example.toml` explains")]
-pub struct DirSettings {
-    pub allow: Option<Vec<String>>,
-    pub deny: Option<Vec<String>>,
-    pub owner: Option<ProjectOwner>,
+impl Value for BTreeMap<String, Vec<String>> {
+    const KIND: Kind = Kind::WordsByName;
 }
 
-/// What one source sets in `[tools]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the fields are the keys, which `policy.example.toml` explains")]
-pub struct ToolSettings {
-    pub allow: Option<Vec<String>>,
+impl Value for String {
+    const KIND: Kind = Kind::Path;
 }
 
-/// What one source sets in `[run]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the fields are the keys, which `policy.example.toml` explains")]
-pub struct RunSettings {
-    pub headed: Option<bool>,
-    pub update_snapshots: Option<bool>,
-    pub projects: Option<Vec<String>>,
+impl Value for bool {
+    const KIND: Kind = Kind::Flag;
 }
 
-/// What one source sets in `[env]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the fields are the keys, which `policy.example.toml` explains")]
-pub struct EnvSettings {
-    pub inherit: Option<Vec<String>>,
-    pub withhold: Option<Vec<String>>,
-    pub allow: Option<Vec<String>>,
-    pub values: Option<BTreeMap<String, Vec<String>>>,
-    pub redact: Option<Vec<String>>,
+impl Value for Vec<AuditSink> {
+    const KIND: Kind = Kind::Choices { now: AuditSink::WORDS };
 }
 
-/// What one source sets in `[sandbox]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the fields are the keys, which `policy.example.toml` explains")]
-pub struct SandboxSettings {
-    pub mode: Option<SandboxMode>,
-    pub project: Option<ProjectAccess>,
-    pub outputs: Option<Vec<String>>,
-    pub protect: Option<Vec<String>>,
-    pub read: Option<Vec<String>>,
-    pub write: Option<Vec<String>>,
-    pub network: Option<Network>,
-    pub unix_sockets: Option<UnixSockets>,
+impl Value for Network {
+    const KIND: Kind = Kind::Choice { now: Self::WORDS, later: &["loopback", "egress"] };
 }
+
+macro_rules! choices {
+    ($($choice:ty),+) => {
+        $(impl Value for $choice {
+            const KIND: Kind = Kind::Choice { now: Self::WORDS, later: &[] };
+        })+
+    };
+}
+
+choices!(ProjectOwner, SandboxMode, ProjectAccess, UnixSockets, AuditArguments, AuditFailure);

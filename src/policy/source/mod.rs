@@ -14,17 +14,22 @@ use crate::policy::diagnostic::Diagnostic;
 use crate::policy::origin::Sourced;
 use crate::policy::source::environment::Environment;
 use crate::policy::source::file::{FileFacts, PolicyFile, Presence};
-use crate::policy::source::keys::Settings;
+use crate::policy::source::settings::Settings;
 use crate::policy::source::system::SystemDir;
 use crate::policy::source::written::{Places, Written};
 
 pub mod document;
 pub mod environment;
+mod expectations;
 pub mod file;
 pub mod keys;
+pub mod schema;
+pub mod settings;
 pub mod suggest;
+mod syntax;
 pub mod system;
 pub(in crate::policy) mod system_rules;
+mod value;
 pub mod written;
 
 /// Where the user's own policy file is, below the home.
@@ -137,6 +142,17 @@ pub enum LayerSource {
     Environment,
     /// No source at all: the defaults.
     Builtin,
+}
+
+impl LayerSource {
+    /// Whose file it is, if it is one.
+    #[must_use]
+    pub const fn scope(&self) -> Option<Scope> {
+        match self {
+            Self::File { scope, .. } => Some(*scope),
+            Self::Environment | Self::Builtin => None,
+        }
+    }
 }
 
 /// A layer for reviewers and for the audit log.

@@ -89,8 +89,10 @@ pub(in crate::policy) fn relative_paths(layer: &Layer) -> Vec<Diagnostic> {
     let paths = lists.into_iter().flat_map(|(key, list)| {
         list.iter().flatten().enumerate().map(move |(index, path)| (key, index, path.as_str()))
     });
+    let audit_file = set.audit.file.iter().map(|path| ("audit.file", 0, path.as_str()));
     // What is empty is refused for that.
     paths
+        .chain(audit_file)
         .filter(|(_, _, path)| {
             !path.is_empty() && !path.starts_with('/') && *path != "~" && !path.starts_with("~/")
         })

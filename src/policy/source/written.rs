@@ -10,7 +10,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::{Origin, Sourced};
-use crate::policy::source::keys::Settings;
+use crate::policy::source::settings::Settings;
 
 /// The place of each value, by dotted key; items of a list are `key[0]`, `key[1]`, and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
