@@ -25,13 +25,13 @@ use playwright_warden::{
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// A user whose policy is the example, launched in a directory of his.
-fn world() -> (TempDir, Inputs) {
+/// A user whose policy is a sample of the repository, launched in a directory of his.
+fn world(sample: &str) -> (TempDir, Inputs) {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().canonicalize().unwrap();
     std::fs::create_dir_all(path.join("launch/shop")).unwrap();
     let file = path.join("policy.toml");
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("policy.example.toml"), &file).unwrap();
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(sample), &file).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let inputs = Inputs {
         launch_dir: path.join("launch"),
@@ -47,7 +47,11 @@ fn world() -> (TempDir, Inputs) {
 }
 
 fn policy(criterion: &mut Criterion) {
-    let (_root, inputs) = world();
+    let (_strict, inputs) = world("docs/policy.strict.toml");
+    criterion.bench_function("policy/load and compile the strict sample", |bencher| {
+        bencher.iter(|| load(black_box(&inputs)).policy.unwrap());
+    });
+    let (_root, inputs) = world("policy.example.toml");
     criterion.bench_function("policy/load and compile the example", |bencher| {
         bencher.iter(|| load(black_box(&inputs)).policy.unwrap());
     });

@@ -199,3 +199,29 @@ impl Gate {
         }
     }
 }
+
+/// What would become of a call: for those who explain it. It is no grant, and nothing was written down.
+#[derive(Debug)]
+pub struct Foreseen<T> {
+    /// Every check, and the terms or the denial.
+    pub decision: Decision<T>,
+    /// The project of an allowed call, or why it can't be opened.
+    pub project: Option<Result<ProjectDir, PathError>>,
+}
+
+impl<T> Foreseen<T> {
+    fn of(decision: Decision<T>, directory: CandidateDir) -> Self {
+        let project = decision.verdict.is_ok().then(|| directory.into_project());
+        Self { decision, project }
+    }
+}
+
+/// Decides on a run as [`Gate::admit_run`] does, and grants nothing.
+pub fn foresee_run(policy: &Policy, request: RunTests) -> Foreseen<RunTerms> {
+    Foreseen::of(policy.decide_run(&request), request.directory)
+}
+
+/// Decides on the reading of a report as [`Gate::admit_read`] does, and grants nothing.
+pub fn foresee_read(policy: &Policy, request: GetFailedTests) -> Foreseen<ReadTerms> {
+    Foreseen::of(policy.decide_read(&request), request.directory)
+}

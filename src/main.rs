@@ -23,7 +23,7 @@ use playwright_warden::{
         self, Verdict,
         excerpt::Style,
         limits::{Bytes, Limit},
-        source::{Inputs, LayerSource},
+        source::{Inputs, LayerSource, environment::Environment},
     },
     run_dir::StateDir,
     runner::{
@@ -118,6 +118,7 @@ fn main() -> ExitCode {
 type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 
 fn check(arguments: &Arguments) -> Outcome {
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone());
     let options = Options {
         call: arguments.call.clone(),
         format: match arguments.format {
@@ -125,21 +126,23 @@ fn check(arguments: &Arguments) -> Outcome {
             FormatArgument::Json => Format::Json,
         },
         warnings: if arguments.deny_warnings { Warnings::Deny } else { Warnings::Tell },
-        style: style(),
+        style: style(inputs.as_ref().ok().map(|inputs| &inputs.environment)),
     };
-    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
-    Ok(check_policy::run(&options, &inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
+    Ok(check_policy::run(&options, inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
 }
 
-fn style() -> Style {
-    if io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
+/// Colour only for a terminal whose user did not ask for none: <https://no-color.org>.
+fn style(environment: Option<&Environment>) -> Style {
+    let no_colour = environment.and_then(|environment| environment.get("NO_COLOR"));
+    let is_wanted = no_colour.is_none_or(std::ffi::OsStr::is_empty);
+    if is_wanted && io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
 }
 
 fn serve(arguments: &Arguments) -> Outcome {
     let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
     let loaded = policy::load(&inputs);
     let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
-        writeln!(io::stderr(), "{}", loaded.render(style()))?;
+        writeln!(io::stderr(), "{}", loaded.render(style(Some(&inputs.environment))))?;
         writeln!(io::stderr(), "playwright-warden: this policy is not valid, so the server does not start")?;
         return Ok(match loaded.verdict() {
             Verdict::InputOutput => exit::input_output(),

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::{
     digest::sha256,
-    path::{PathError, handle::DirHandle},
+    path::{PathError, handle::DirHandle, locate::locate},
 };
 
 /// What can go wrong with the server's own directories.
@@ -101,16 +101,34 @@ impl StateDir {
         Ok(Self { path })
     }
 
+    /// Names the directory and makes nothing, for those who only show where a run would have its things.
+    ///
+    /// # Errors
+    /// [`RunDirError::State`] when the path can't be looked up.
+    pub fn named(path: &Path) -> Result<Self, RunDirError> {
+        Ok(Self { path: locate(path).map_err(state_error(path))?.path })
+    }
+
     fn runs(&self) -> PathBuf {
         self.path.join("runs")
     }
 
-    /// Makes the directory in which Playwright keeps one project's compiled sources between confined runs.
+    /// The paths of a run's directory, whether or not it exists.
+    pub fn paths_of(&self, run: &str) -> RunPaths {
+        RunPaths::beneath(&self.runs().join(run))
+    }
+
+    /// The directory in which Playwright keeps one project's compiled sources between confined runs.
+    pub fn transform_cache(&self, project: &Path) -> PathBuf {
+        self.path.join("transform").join(sha256(project.as_os_str().as_encoded_bytes()))
+    }
+
+    /// Makes the directory of [`Self::transform_cache`].
     ///
     /// # Errors
     /// [`RunDirError::State`] when it can't be made.
-    pub fn transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
-        let path = self.path.join("transform").join(sha256(project.as_os_str().as_encoded_bytes()));
+    pub fn make_transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
+        let path = self.transform_cache(project);
         make(&path)?;
         Ok(path)
     }

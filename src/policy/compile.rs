@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::path::locate::locate;
 use crate::policy::Policy;
@@ -94,8 +95,8 @@ impl Compiler<'_> {
             dirs,
             tools,
             run,
-            env,
-            limits: self.limits(),
+            env: Arc::new(env),
+            limits: Arc::new(self.limits()),
             sandbox: self.sandbox(),
             audit: self.audit(),
             expectations: self.expectations(),

@@ -150,6 +150,10 @@ codes! {
     SandboxOff = "sandbox-off";
     /// Where this system lacks a protection, runs start without it.
     SandboxOptional = "sandbox-optional";
+    /// This system confines no run; where the policy requires it, no run can start.
+    SandboxUnavailable = "sandbox-unavailable";
+    /// This system does not enforce all that the policy asks.
+    SandboxPartial = "sandbox-partial";
     /// A run may write its whole project.
     WriteCoversProject = "write-covers-project";
     /// A run may write a home directory, or the hidden files by which programs there are steered.
@@ -174,13 +178,17 @@ codes! {
     ProgramInGrantedDir = "program-in-granted-dir";
     /// The directory of runs and caches lies where a run may write.
     StateInGrantedDir = "state-in-granted-dir";
+    /// A call is decided otherwise than the policy's own `[[expect]]` says.
+    ExpectFailed = "expect-failed";
+    /// The working directory, the user or his home can't be told, and the server can't start.
+    SystemError = "system-error";
 }
 
 impl DiagnosticCode {
     /// Says whether the file could not be had at all, which is another exit status than a policy that is wrong.
     #[must_use]
     pub fn is_input_output(self) -> bool {
-        matches!(self, Self::MissingFile | Self::UnreadableFile)
+        matches!(self, Self::MissingFile | Self::UnreadableFile | Self::SystemError)
     }
 }
 

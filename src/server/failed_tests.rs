@@ -15,8 +15,12 @@ use crate::{
     path::{
         PathError, RelPath,
         handle::{ContainedFile, DirHandle},
+        project::ProjectDir,
     },
-    policy::request::failed_tests::{GetFailedTests, IncludeOutcomes},
+    policy::{
+        decision::ReadTerms,
+        request::failed_tests::{GetFailedTests, IncludeOutcomes},
+    },
     report::{Report, TestCase, json::read, outcome::Outcome},
     run_dir::RunDir,
     runner::tracker::PastRun,
@@ -97,7 +101,8 @@ pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult 
     Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
 }
 
-type Found = (SourceAnswer, ContainedFile);
+/// A report, opened, and what an answer says of it.
+pub type Found = (SourceAnswer, ContainedFile);
 
 /// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
 fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, ToolError> {
@@ -125,7 +130,7 @@ fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> 
 /// The later-finished of the project's last run and its results file.
 fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     let past = warden.tracker.past(grant.project().path(), None);
-    let file = open_results_file(grant);
+    let file = open_results_file(grant.project(), grant.terms());
     match (past, file) {
         // A time that is still to come was set by hand.
         (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => Ok(file),
@@ -135,21 +140,28 @@ fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     }
 }
 
-fn open_results_file(grant: &ReadGrant) -> Result<Found, ToolError> {
-    let bound = grant.terms().report_bytes();
-    let (file, path) = if let Some(path) = &grant.terms().results_file {
-        (open_absolute(path, bound).map_err(|error| refusals::unopened(&error))?, path.clone())
+/// Opens the results file of a project, and reads nothing of it yet.
+///
+/// # Errors
+/// [`ToolError`] when there is none, or it can't be opened.
+pub fn open_results_file(project: &ProjectDir, terms: &ReadTerms) -> Result<Found, ToolError> {
+    let bound = terms.report_bytes();
+    let path = results_file(project, terms);
+    let file = if terms.results_file.is_some() {
+        open_absolute(&path, bound)
     } else {
-        let name = RelPath::parse(RESULTS_FILE).map_err(|error| ToolError::internal(&error))?;
-        (
-            grant.project().dir().open_file(&name, bound).map_err(|error| refusals::unopened(&error))?,
-            PathBuf::from(RESULTS_FILE),
-        )
+        RelPath::parse(RESULTS_FILE).and_then(|name| project.dir().open_file(&name, bound))
     };
+    let file = file.map_err(|error| refusals::unopened(&error))?;
     let mut source = SourceAnswer::finished(file.modified());
     source.kind = "file";
-    source.path = Some(path.strip_prefix(grant.project().path()).unwrap_or(&path).display().to_string());
+    source.path = Some(path.strip_prefix(project.path()).unwrap_or(&path).display().to_string());
     Ok((source, file))
+}
+
+/// Where the results file of a project is: as `PW_RESULTS_FILE` says, else where most configs write it.
+pub fn results_file(project: &ProjectDir, terms: &ReadTerms) -> PathBuf {
+    terms.results_file.clone().unwrap_or_else(|| project.path().join(RESULTS_FILE))
 }
 
 fn open_absolute(path: &Path, bound: u64) -> Result<ContainedFile, PathError> {

@@ -11,6 +11,10 @@ mod bounds;
 #[cfg(test)]
 mod check_policy;
 #[cfg(test)]
+mod check_policy_calls;
+#[cfg(test)]
+mod check_policy_here;
+#[cfg(test)]
 mod clients;
 #[cfg(test)]
 mod confined;
@@ -33,6 +37,8 @@ mod peer_processes;
 mod policy_calls;
 #[cfg(test)]
 mod policy_diagnostics;
+#[cfg(test)]
+mod policy_expectations;
 #[cfg(test)]
 mod policy_layers;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 pub mod checks;
 mod variables;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     path::project::CandidateDir,
@@ -18,6 +18,7 @@ use crate::{
         origin::{Origin, Sourced},
         pattern::name::{EnvName, NamePattern},
         request::{
+            Request,
             failed_tests::GetFailedTests,
             run_tests::{DEFAULT_TIMEOUT, Headed, RunOptions, RunTests, UpdateSnapshots, Workers},
         },
@@ -61,11 +62,11 @@ pub struct RunTerms {
     /// Variables that the call sets.
     pub set: BTreeMap<EnvName, String>,
     /// Which of the server's variables it gets, and which values are secrets.
-    pub env: EnvRules,
+    pub env: Arc<EnvRules>,
     /// How it is confined.
     pub sandbox: SandboxTerms,
     /// The other bounds.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// `PW_RESULTS_FILE`.
     pub results_file: Option<PathBuf>,
 }
@@ -86,9 +87,9 @@ impl RunTerms {
 #[derive(Clone, Debug)]
 pub struct ReadTerms {
     /// Which values are secrets.
-    pub env: EnvRules,
+    pub env: Arc<EnvRules>,
     /// The bounds.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// `PW_RESULTS_FILE`.
     pub results_file: Option<PathBuf>,
 }
@@ -147,6 +148,14 @@ impl From<&SandboxRules> for SandboxTerms {
 }
 
 impl Policy {
+    /// Decides on any call, for those who only tell what was decided.
+    pub fn decide(&self, request: &Request) -> Decision<()> {
+        match request {
+            Request::RunTests(request) => self.decide_run(request).without_terms(),
+            Request::GetFailedTests(request) => self.decide_read(request).without_terms(),
+        }
+    }
+
     /// Decides on a run.
     pub fn decide_run(&self, request: &RunTests) -> Decision<RunTerms> {
         let mut checks = Checks::default();
@@ -159,8 +168,8 @@ impl Policy {
         let mut checks = Checks::default();
         let verdict = self.judge_project(ToolName::GetFailedTests, &request.directory, &mut checks);
         let terms = |_| ReadTerms {
-            env: self.env().clone(),
-            limits: self.limits().clone(),
+            env: Arc::clone(&self.env),
+            limits: Arc::clone(&self.limits),
             results_file: self.results_file().map(|file| file.value.clone()),
         };
         Decision { checks: checks.complete(READ_CHECKS), verdict: verdict.map(terms) }
@@ -179,9 +188,9 @@ impl Policy {
             timeout,
             grace: self.limits().grace_seconds().value.bound().unwrap_or(Duration::MAX),
             set,
-            env: self.env().clone(),
+            env: Arc::clone(&self.env),
             sandbox: self.sandbox().into(),
-            limits: self.limits().clone(),
+            limits: Arc::clone(&self.limits),
             results_file: self.results_file().map(|file| file.value.clone()),
         })
     }

@@ -1,6 +1,7 @@
 //! `run_tests`: the way of a call, from a parsed request to its answer.
 
 pub mod answer;
+pub mod preparation;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -9,19 +10,17 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     audit::{DecisionId, Record},
     gate::RunGrant,
-    install::Installation,
     path::{PathError, RelPath},
     policy::{confinement::UnixSockets, request::run_tests::RunTests},
     report::{Report, json::read},
     run_dir::{RunDir, RunId},
     runner::{
-        command::invocation,
         handle::{Prepared, RunError, RunOutcome},
         spec::Filter,
         supervision::StopReason,
         tracker::{ActiveRun, PastRun, PrintedPlace},
     },
-    sandbox::{Plan, plan::Places},
+    sandbox::plan::Places,
     server::{
         Warden,
         answer::{Answer, ErrorCode, RESULT_BYTES, ToolError, ToolResult, fit, refusals},
@@ -90,8 +89,7 @@ fn ready(warden: &Warden, request: RunTests) -> Result<Ready, ToolError> {
     let active = warden.tracker.begin(run, project).map_err(|busy| refusals::busy(&busy))?;
     let last = warden.tracker.past(project, None);
     let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
-    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
-    let filter = filter.map_err(|error| refusals::no_spec(&error))?;
+    let filter = preparation::filter(spec.as_ref(), grant.project(), declared)?;
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
     let prepared = prepare(warden, &grant, run, filter.as_ref())?;
@@ -105,14 +103,13 @@ fn prepare(
     filter: Option<&Filter>,
 ) -> Result<Prepared, ToolError> {
     let internal = |error: &dyn std::error::Error| ToolError::internal(error);
-    let installation =
-        Installation::find(grant.project(), warden.environment.get("PATH").unwrap_or_default())
-            .map_err(|error| refusals::not_installed(&error))?;
+    let installation = preparation::installation(grant.project(), &warden.environment)?;
     let mut directory = RunDir::create(&warden.state, run).map_err(|error| internal(&error))?;
     if grant.terms().sandbox.unix_sockets == UnixSockets::Allow {
         directory.shorten_tmp();
     }
-    let cache = warden.state.transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
+    let cache =
+        warden.state.make_transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
     let paths = directory.paths();
     let places = Places {
         project: grant.project(),
@@ -121,9 +118,7 @@ fn prepare(
         transform_cache: &cache,
         home: &warden.home,
     };
-    let plan = Plan::of(grant.terms(), places).map_err(|error| refusals::no_plan(&error))?;
-    let invocation = invocation(grant.terms(), filter, places, &warden.environment)
-        .map_err(|error| ToolError::new(ErrorCode::InvalidArguments, error.to_string()))?;
+    let (plan, invocation) = preparation::compose(grant.terms(), filter, places, &warden.environment)?;
     Ok(Prepared { invocation, plan, directory })
 }
 
