@@ -19,6 +19,7 @@ use crate::{
             ReadTerms, RunTerms,
             checks::{Decision, Denial},
         },
+        permissions::Permissions,
         request::{failed_tests::GetFailedTests, run_tests::RunTests},
         tool::ToolName,
     },
@@ -121,6 +122,20 @@ impl ReadGrant {
     }
 }
 
+/// The power to tell the agent what it may do.
+#[derive(Debug)]
+#[must_use = "a grant is a decision that was written down; spend it or drop it on purpose"]
+pub struct ViewGrant {
+    permissions: Permissions,
+}
+
+impl ViewGrant {
+    /// What may be told.
+    pub fn permissions(&self) -> &Permissions {
+        &self.permissions
+    }
+}
+
 /// Decides, writes down, grants.
 #[derive(Debug)]
 pub struct Gate {
@@ -159,6 +174,15 @@ impl Gate {
         Ok(ReadGrant { project, terms })
     }
 
+    /// Grants a look at what the policy allows.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the policy says no, or the decision can't be written down.
+    pub fn admit_view(&self) -> Result<ViewGrant, Refusal> {
+        let (_, permissions) = self.settle(ToolName::GetPolicy, self.policy.decide_view())?;
+        Ok(ViewGrant { permissions })
+    }
+
     /// Writes down how a granted run ended.
     ///
     /// # Errors
@@ -173,6 +197,12 @@ impl Gate {
         decided: Decision<T>,
         directory: CandidateDir,
     ) -> Result<(DecisionId, ProjectDir, T), Refusal> {
+        let (decision, terms) = self.settle(tool, decided)?;
+        Ok((decision, directory.into_project().map_err(Refusal::Directory)?, terms))
+    }
+
+    /// Writes a decision down, and only then gives what it allows.
+    fn settle<T>(&self, tool: ToolName, decided: Decision<T>) -> Result<(DecisionId, T), Refusal> {
         let decision = DecisionId::draw()?;
         let (verdict, rule) = match &decided.verdict {
             Ok(_) => (
@@ -194,7 +224,7 @@ impl Gate {
             subject,
         })?;
         match decided.verdict {
-            Ok(terms) => Ok((decision, directory.into_project().map_err(Refusal::Directory)?, terms)),
+            Ok(terms) => Ok((decision, terms)),
             Err(denial) => Err(Refusal::Denied { denial, decision }),
         }
     }
@@ -224,4 +254,9 @@ pub fn foresee_run(policy: &Policy, request: RunTests) -> Foreseen<RunTerms> {
 /// Decides on the reading of a report as [`Gate::admit_read`] does, and grants nothing.
 pub fn foresee_read(policy: &Policy, request: GetFailedTests) -> Foreseen<ReadTerms> {
     Foreseen::of(policy.decide_read(&request), request.directory)
+}
+
+/// Decides on telling what the policy allows as [`Gate::admit_view`] does, and grants nothing.
+pub fn foresee_view(policy: &Policy) -> Foreseen<Permissions> {
+    Foreseen { decision: policy.decide_view(), project: None }
 }

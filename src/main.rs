@@ -7,7 +7,7 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -172,6 +172,7 @@ fn serve(arguments: &Arguments) -> Outcome {
         runner: Runner::of_this_program(),
         tracker,
         workers: Semaphore::new(Warden::WORKERS),
+        probed: OnceLock::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(server::serve(warden));

@@ -49,6 +49,54 @@ impl<P> AllowList<P> {
         self.lists().map(|list| list.admitting(&matches).ok_or(&list.key)).collect()
     }
 
+    /// The entries that some entry of every list covers, each once: what they match is allowed.
+    pub fn common(&self, covers: impl Fn(&P, &P) -> bool) -> Vec<&Sourced<P>> {
+        let mut common: Vec<&Sourced<P>> = Vec::new();
+        for entry in self.lists().flat_map(|list| &list.entries) {
+            let admitted = self.admits(|wide| covers(wide, &entry.value)).is_ok();
+            let alike = |known: &&Sourced<P>| {
+                covers(&known.value, &entry.value) && covers(&entry.value, &known.value)
+            };
+            if admitted && !common.iter().any(alike) {
+                common.push(entry);
+            }
+        }
+        common
+    }
+
+    /// Of each list the entries that may meet an entry of every other list, if [`Self::common`] does not say all:
+    /// where two meet and neither covers the other, what they allow has to match in every list.
+    pub fn meeting(
+        &self,
+        covers: impl Fn(&P, &P) -> bool,
+        may_overlap: impl Fn(&P, &P) -> bool,
+    ) -> Vec<Vec<&P>> {
+        let lists: Vec<_> = self.lists().collect();
+        let others = |of: usize| lists.iter().enumerate().filter(move |(index, _)| *index != of);
+        let crosses =
+            |one: &P, other: &P| may_overlap(one, other) && !covers(one, other) && !covers(other, one);
+        let crossing = lists.iter().enumerate().any(|(index, list)| {
+            let mut further = others(index).flat_map(|(_, other)| &other.entries);
+            further.any(|other| list.entries.iter().any(|entry| crosses(&entry.value, &other.value)))
+        });
+        if !crossing {
+            return Vec::new();
+        }
+        let meets_all = |index: usize, entry: &P| {
+            others(index).all(|(_, other)| other.admitting(|other| may_overlap(entry, other)).is_some())
+        };
+        let meeting: Vec<Vec<&P>> = lists
+            .iter()
+            .enumerate()
+            .map(|(index, list)| {
+                let values = list.entries.iter().map(|entry| &entry.value);
+                values.filter(|entry| meets_all(index, entry)).collect()
+            })
+            .collect();
+        // A list of which nothing is left says that nothing is allowed.
+        if meeting.iter().any(Vec::is_empty) { Vec::new() } else { meeting }
+    }
+
     /// The lists of the layers, that of the granting layer first.
     pub fn lists(&self) -> impl Iterator<Item = &LayerList<P>> {
         std::iter::once(&self.first).chain(&self.further)
@@ -82,13 +130,7 @@ pub struct Subtrees {
 impl Subtrees {
     /// Finds the trees that lie in a tree of every layer.
     pub(in crate::policy) fn new(written: AllowList<PathBuf>) -> Self {
-        let mut common: Vec<Sourced<PathBuf>> = Vec::new();
-        for entry in written.lists().flat_map(|list| &list.entries) {
-            let admitted = written.admits(|tree| entry.value.starts_with(tree)).is_ok();
-            if admitted && !common.iter().any(|known| known.value == entry.value) {
-                common.push(entry.clone());
-            }
-        }
+        let common = written.common(|tree, entry| entry.starts_with(tree)).into_iter().cloned().collect();
         Self { written, common }
     }
 
@@ -190,6 +232,22 @@ mod tests {
         let value = |number: u8, name| Sourced::new(number, Origin::variable(name));
         let found = strictest([value(3, "A"), value(1, "B"), value(1, "C")]).unwrap();
         assert_eq!(found, value(1, "B"));
+    }
+
+    #[test]
+    fn what_no_single_entry_tells_is_told_list_by_list() {
+        // Divisors: a number covers its multiples, and meets every number.
+        let covers = |one: &u32, other: &u32| other.is_multiple_of(*one);
+        let meeting = |list: &AllowList<u32>, most| -> Vec<Vec<u32>> {
+            let lists = list.meeting(covers, |one, other| one * other <= most);
+            lists.into_iter().map(|list| list.into_iter().copied().collect()).collect()
+        };
+        let nested = allow(&[("A", &[2, 3]), ("B", &[4, 9])]);
+        assert_eq!(nested.common(covers).iter().map(|entry| entry.value).collect::<Vec<_>>(), [4, 9]);
+        assert_eq!(meeting(&nested, 11), [[0; 0]; 0], "4 lies within 2, and 3 meets neither");
+        assert_eq!(meeting(&nested, 12), [vec![2, 3], vec![4]], "3 and 4 meet in 12");
+        let three = allow(&[("A", &[2, 50]), ("B", &[3]), ("C", &[1])]);
+        assert_eq!(meeting(&three, 6), [vec![2], vec![3], vec![1]], "what meets nothing is left out");
     }
 
     #[test]

@@ -8,7 +8,10 @@ use crate::policy::Policy;
 use crate::policy::compile::compile;
 use crate::policy::limits::Limits;
 use crate::policy::origin::Origin;
-use crate::policy::pattern::path_glob::PathBase;
+use crate::policy::pattern::Syntax;
+use crate::policy::pattern::name::{Case, NamePattern};
+use crate::policy::pattern::path_glob::{PathBase, PathGlob};
+use crate::policy::permissions::{Permissions, Permitted};
 use crate::policy::recording::AuditSink;
 use crate::policy::source::keys::tables;
 use crate::policy::source::{Layer, LayerSource, Role, Scope, document, system_rules};
@@ -95,9 +98,12 @@ fn scoped(text: &str, role: Role, scope: Scope) -> Layer {
     layer
 }
 
+fn base() -> PathBase {
+    PathBase { launch_dir: "/nowhere/a".into(), home: None }
+}
+
 fn compiled(layers: &[Layer]) -> Policy {
-    let base = PathBase { launch_dir: "/nowhere/a".into(), home: None };
-    compile(layers, &base).unwrap()
+    compile(layers, &base()).unwrap()
 }
 
 /// All that a policy allows of a small world, as labels; what takes away is told by what is left.
@@ -254,6 +260,48 @@ fn exclusive_file_that_says_nothing_is_the_strict_sample_and_allows_no_directory
     };
     assert_eq!(values(sandbox.outputs()), values(usual.sandbox().outputs()));
     assert_eq!(values(sandbox.protect()), values(usual.sandbox().protect()));
+}
+
+/// What the agent understands of what it is told.
+fn is_told(permitted: &Permitted, matches: impl Fn(&str) -> bool) -> bool {
+    let some = |list: &[String]| list.iter().any(|entry| matches(entry));
+    some(&permitted.entries)
+        || (!permitted.within.is_empty() && permitted.within.iter().all(|list| some(list)))
+}
+
+#[test]
+fn what_the_agent_is_told_is_what_is_allowed() {
+    let mut dice = Dice(0x7e11);
+    let mut crossing = 0;
+    for _ in 0..100 {
+        let mut layers = vec![layer(&random_policy(&mut dice), Role::Grant)];
+        layers.extend((0..2).map(|_| layer(&random_policy(&mut dice), Role::Limit)));
+        let policy = compiled(&layers);
+        let told = Permissions::of(&policy);
+        for dir in ["/nowhere", "/nowhere/a", "/nowhere/a/b", "/nowhere/x/b", "/nowhere/a/b/c", "/nowhere/c"]
+        {
+            let matches = |entry: &str| {
+                let glob = PathGlob::parse(entry, Syntax::Wildcards, &base()).unwrap();
+                glob.matches(Path::new(dir)).is_some()
+            };
+            let is_told =
+                is_told(&told.directories, matches) && !told.denied.iter().any(|entry| matches(entry));
+            assert_eq!(is_told, policy.dirs().admits(Path::new(dir)).is_ok(), "{dir}: {told:#?}");
+        }
+        for name in ["A", "AB", "BB", "XB", "ENV", "LONG"] {
+            let fits = |entry: &str| NamePattern::parse_project(entry).unwrap().matches(name);
+            let project = policy.run().projects().admits(|it| it.matches(name)).is_ok();
+            assert_eq!(is_told(&told.projects, fits), project, "{name}: {told:#?}");
+            let fits = |entry: &str| {
+                NamePattern::parse_env(entry, Syntax::Wildcards, Case::Sensitive).unwrap().matches(name)
+            };
+            let values = told.values.iter().find(|(told, _)| told.as_str() == name);
+            let set = policy.env().allow().admits(|it| it.matches(name)).is_ok();
+            assert_eq!(values.is_some() || is_told(&told.variables, fits), set, "{name}: {told:#?}");
+        }
+        crossing += usize::from(!told.directories.within.is_empty());
+    }
+    assert!(crossing > 5, "patterns of this test do cross: {crossing}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod laws;
 pub mod limits;
 pub mod origin;
 pub mod pattern;
+pub mod permissions;
 pub mod recording;
 pub mod request;
 mod review;

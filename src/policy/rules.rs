@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::policy::combine::{AllowList, DenyList, Subtrees};
+use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees};
 use crate::policy::confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets};
 use crate::policy::denylist::{ALWAYS_INHERITED, never_inherited};
 use crate::policy::origin::{Origin, Sourced};
@@ -129,6 +129,26 @@ impl RunRules {
     /// `run.projects`: Playwright projects that may be named.
     pub const fn projects(&self) -> &AllowList<NamePattern> {
         &self.projects
+    }
+
+    /// What to select for a call that names no Playwright project, and the list that says so: every project where
+    /// nothing narrows them, else the entries of the one list that does.
+    ///
+    /// # Errors
+    /// A list that Playwright can't be told, so that the call must name its projects.
+    pub fn unnamed(&self) -> Result<(&[Sourced<NamePattern>], &Origin), &LayerList<NamePattern>> {
+        let everything = |entry: &Sourced<NamePattern>| entry.value.is_everything();
+        // Playwright knows `*` and no other wildcard.
+        let tellable = |entry: &Sourced<NamePattern>| !entry.value.as_written().contains('?');
+        let narrow: Vec<_> =
+            self.projects.lists().filter(|list| !list.entries.iter().any(everything)).collect();
+        match narrow.as_slice() {
+            [] => Ok((&[], &self.projects.granted().key)),
+            [only] if !only.entries.is_empty() && only.entries.iter().all(tellable) => {
+                Ok((&only.entries, &only.key))
+            }
+            [first, ..] => Err(first),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     },
     policy::{
         confinement::{ProjectAccess, SandboxMode},
-        decision::RunTerms,
+        decision::{RunTerms, SandboxTerms},
         limits::{Bytes, Limit},
         origin::Sourced,
         request::run_tests::UpdateSnapshots,
@@ -156,6 +156,27 @@ impl Plan {
                 memory_bytes: bytes(terms.limits.memory_bytes_per_process()),
             },
         })
+    }
+
+    /// What every run on these terms asks of the kernel, without the places, which differ from run to run: for a trial
+    /// of what holds.
+    pub fn without_places(terms: &SandboxTerms) -> Self {
+        Self {
+            mode: terms.mode,
+            read: Vec::new(),
+            write: Vec::new(),
+            // A trial must not make a project's output directories.
+            project: if terms.project == ProjectAccess::Outputs {
+                ProjectAccess::ReadOnly
+            } else {
+                terms.project
+            },
+            outputs: Vec::new(),
+            protect: terms.protect.clone(),
+            network: terms.network,
+            unix_sockets: terms.unix_sockets,
+            limits: ProcessLimits::default(),
+        }
     }
 }
 

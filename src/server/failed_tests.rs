@@ -23,6 +23,7 @@ use crate::{
     },
     report::{Report, TestCase, json::read, outcome::Outcome},
     run_dir::RunDir,
+    run_id::RunId,
     runner::tracker::PastRun,
     server::{
         Warden,
@@ -84,12 +85,11 @@ pub struct SourceAnswer {
 /// # Errors
 /// [`ToolError`] when there is no report, or it can't be read.
 pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
-    let GetFailedTests { include, limit, cursor, ref run_id, .. } = request;
-    let run_id = run_id.clone();
+    let GetFailedTests { include, limit, cursor, run_id, .. } = request;
     let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
     let project = grant.project().path().to_owned();
     let (source, file) = match run_id {
-        Some(run_id) => of_run(warden, &grant, &run_id)?,
+        Some(run) => of_run(warden, &grant, run)?,
         None => latest(warden, &grant)?,
     };
     let redactor =
@@ -105,10 +105,8 @@ pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult 
 pub type Found = (SourceAnswer, ContainedFile);
 
 /// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
-fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, ToolError> {
-    let run = run_id.parse().ok();
-    let past = run.and_then(|run| warden.tracker.past(grant.project().path(), Some(run)));
-    let past = past.ok_or_else(|| {
+fn of_run(warden: &Warden, grant: &ReadGrant, run: RunId) -> Result<Found, ToolError> {
+    let past = warden.tracker.past(grant.project().path(), Some(run)).ok_or_else(|| {
         let hint = "leave runId out for the project's last results, or run the tests again";
         ToolError::new(ErrorCode::RunNotFound, "no run of this project has this id").with_hint(hint)
     })?;

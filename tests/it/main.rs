@@ -25,6 +25,8 @@ mod environment;
 #[cfg(test)]
 mod first_policy;
 #[cfg(test)]
+mod get_policy;
+#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]

@@ -120,9 +120,12 @@ pub(super) fn answer(call: &str, site: &Site<'_>) -> Result<CallAnswer, String> 
             CallAnswer::of(tool, foreseen, |project, terms| plan::of_run(site, project, terms, spec.as_ref()))
         }
         Request::GetFailedTests(request) => {
-            let run_id = request.run_id.clone();
+            let run_id = request.run_id;
             let foreseen = gate::foresee_read(site.policy, request);
-            CallAnswer::of(tool, foreseen, |project, terms| plan::of_read(project, terms, run_id.as_deref()))
+            CallAnswer::of(tool, foreseen, |project, terms| plan::of_read(project, terms, run_id))
+        }
+        Request::GetPolicy => {
+            CallAnswer::of(tool, gate::foresee_view(site.policy), |_, _| Prospect::default())
         }
     })
 }

@@ -19,6 +19,7 @@ use crate::{
         decision::{ReadTerms, RunTerms},
         request::run_tests::Spec,
     },
+    run_id::RunId,
     runner::{
         handle::RunError,
         probe::{Probed, probe_run},
@@ -35,7 +36,7 @@ use crate::{
 const NO_RUN: &str = "<run>";
 
 /// What an allowed call comes to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prospect {
     /// What it would do.
     pub(super) plan: Option<PlanAnswer>,
@@ -215,9 +216,9 @@ impl RunPlan {
 }
 
 /// What a reading would be; of runs only a server knows.
-pub(super) fn of_read(project: &ProjectDir, terms: &ReadTerms, run_id: Option<&str>) -> Prospect {
+pub(super) fn of_read(project: &ProjectDir, terms: &ReadTerms, run_id: Option<RunId>) -> Prospect {
     let limits = ReadLimits { report_bytes: terms.report_bytes(), answer_bytes: terms.answer_bytes() };
-    let mut reads = vec![Readable::Run { run_id: run_id.map(str::to_owned) }];
+    let mut reads = vec![Readable::Run { run_id: run_id.map(|run| run.to_string()) }];
     let mut would_fail = None;
     if run_id.is_none() {
         reads.push(Readable::File { path: path(&failed_tests::results_file(project, terms)) });

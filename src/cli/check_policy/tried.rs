@@ -9,13 +9,13 @@ use serde_json::json;
 use crate::{
     policy::{
         Policy,
-        confinement::{ProjectAccess, SandboxMode},
+        confinement::SandboxMode,
         decision::SandboxTerms,
         diagnostic::{Diagnostic, DiagnosticCode, Severity},
         origin::Origin,
     },
     runner::probe::{Probed, probe},
-    sandbox::{Enforcement, Feature, Level, Plan, ProcessLimits},
+    sandbox::{Enforcement, Feature, Level, Plan},
 };
 
 /// What came of a try.
@@ -34,23 +34,7 @@ impl Serialize for Tried {
 
 /// Tries what every run under a policy asks of the kernel; the places differ from run to run.
 pub(super) fn of_policy(policy: &Policy) -> Tried {
-    let terms = SandboxTerms::from(policy.sandbox());
-    // Trying it must not make the output directories of whatever is here.
-    let project = match terms.project {
-        ProjectAccess::ReadOnly | ProjectAccess::Outputs => ProjectAccess::ReadOnly,
-        ProjectAccess::ReadWrite => ProjectAccess::ReadWrite,
-    };
-    Tried(probe(&Plan {
-        mode: terms.mode,
-        read: Vec::new(),
-        write: Vec::new(),
-        project,
-        outputs: Vec::new(),
-        protect: terms.protect,
-        network: terms.network,
-        unix_sockets: terms.unix_sockets,
-        limits: ProcessLimits::default(),
-    }))
+    Tried(probe(&Plan::without_places(&SandboxTerms::from(policy.sandbox()))))
 }
 
 /// What there is to say of a try; `known` are the findings so far.

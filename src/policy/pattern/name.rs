@@ -103,6 +103,13 @@ impl NamePattern {
         fits(&pattern, &name, self.case)
     }
 
+    /// Says whether every name that fits another pattern certainly fits this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        // Of its wildcards only `*` takes whatever a wildcard of the other stands for.
+        let takes_wildcards = !self.written.contains('?');
+        self == other || (self.matches(&other.written) && (takes_wildcards || other.literal().is_some()))
+    }
+
     /// The name, where the pattern has no wildcards.
     pub fn literal(&self) -> Option<&str> {
         (!self.written.contains(['*', '?'])).then_some(self.written.as_str())
@@ -135,15 +142,6 @@ impl NamePattern {
                 let two = other.fixed_part().to_ascii_lowercase();
                 one.starts_with(&two) || two.starts_with(&one)
             }
-        }
-    }
-
-    /// Says whether every name that fits another pattern surely fits this one.
-    pub fn covers(&self, other: &Self) -> bool {
-        match (other.literal(), self.written.strip_suffix('*')) {
-            (Some(name), _) => self.matches(name),
-            (None, Some(start)) if !start.contains(['*', '?']) => self.matches(other.fixed_part()),
-            (None, _) => self.written == other.written,
         }
     }
 
@@ -247,6 +245,11 @@ mod tests {
             ("two starts", "TEST_*", "E2E_*", false, false),
             ("ends are not compared", "*_URL", "TEST_*", true, false),
             ("everything", "*", "*_URL", true, true),
+            ("a start and what is within it", "A*", "A*B", true, true),
+            ("a start and one character", "A*", "A?", true, true),
+            ("one character and any", "A?", "A*", true, false),
+            ("the same pattern", "A?", "A?", true, true),
+            ("two characters and any", "??", "A*", true, false),
         ];
         for (name, one, two, overlap, covers) in rows {
             let [one, two] =

@@ -89,6 +89,36 @@ impl PathGlob {
         }
     }
 
+    /// Gives what this entry matches at or below a canonical directory, as a directory or a glob; `None` for nothing.
+    ///
+    /// What a glob says of places beside the directory is left out: they may be nobody's business. Of a glob with `**`
+    /// above the directory, what it matches with a part of the directory's own name is left out too.
+    pub fn below(&self, directory: &Path) -> Option<String> {
+        if self.matches(directory).is_some() {
+            return Some(directory.display().to_string());
+        }
+        if self.fixed.path.starts_with(directory) {
+            return Some(self.to_string());
+        }
+        let glob = self.wildcards.as_ref()?.matcher.glob().glob();
+        let mut parts = glob.split('/').filter(|part| !part.is_empty());
+        let names = directory.components().filter(|part| matches!(part, Component::Normal(_)));
+        let here = globset::escape(directory.to_str()?);
+        for name in names {
+            let part = parts.next()?;
+            if part.contains("**") {
+                let rest: Vec<_> = std::iter::once(part).chain(parts).collect();
+                return Some(format!("{here}/{}", rest.join("/")));
+            }
+            // Alternatives that cross a `/` come apart here and match nothing: then nothing is said.
+            let part = GlobBuilder::new(part).literal_separator(true).build().ok()?;
+            if !part.compile_matcher().is_match(name) {
+                return None;
+            }
+        }
+        Some(format!("{here}/{}", parts.collect::<Vec<_>>().join("/")))
+    }
+
     /// The canonical directory, where the entry has no wildcards.
     pub fn literal(&self) -> Option<&Path> {
         self.wildcards.is_none().then_some(self.fixed.path.as_path())
@@ -142,7 +172,7 @@ impl PathGlob {
 
     /// Says whether this entry matches a directory, or may match one below it.
     fn may_match_in(&self, dir: &Path) -> bool {
-        self.matches(dir).is_some() || self.depth().is_none_or(|depth| depth > dir.components().count())
+        self.below(dir).is_some() || self.wildcards().is_some_and(|wildcards| wildcards.contains('{'))
     }
 
     /// How many components a matching path has; `None` where that may differ.
@@ -351,6 +381,52 @@ mod tests {
             let entry = entry.replace("{top}", top_text);
             let glob = PathGlob::parse(&entry, Syntax::Wildcards, &base).unwrap();
             assert_eq!(glob.matches(&top.join(path)), expected.map(|path| top.join(path)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_an_entry_matches_below_a_directory_is_told_without_its_neighbours() {
+        let (_root, base) = world();
+        let top = base.launch_dir.parent().unwrap().to_owned();
+        let rows = [
+            ("a directory below", "../srv/a", "srv", Some("srv/a")),
+            ("a directory above", "../srv", "srv/a", Some("srv/a")),
+            ("a directory beside", "../srv/a", "srv/b", None),
+            ("a glob from here", "../srv/a/*", "srv/a", Some("srv/a/*")),
+            ("a glob above", "../srv/{a,b}/secret", "srv/a", Some("srv/a/secret")),
+            ("a glob above that means another", "../srv/{b,c}/secret", "srv/a", None),
+            ("a glob for all of it", "../srv/*", "srv/a", Some("srv/a")),
+            ("a glob that goes elsewhere", "../srv/*/lib", "srv/a/app", None),
+            ("any depth", "../**/secret", "srv/a", Some("srv/a/**/secret")),
+            ("alternatives that cross a slash", "../{srv/a,srv/b}/secret", "srv/a", None),
+        ];
+        for (name, entry, directory, expected) in rows {
+            let glob = PathGlob::parse(entry, Syntax::Wildcards, &base).unwrap();
+            let expected = expected.map(|path| top.join(path).display().to_string());
+            assert_eq!(glob.below(&top.join(directory)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn entry_covers_only_what_it_certainly_matches() {
+        let (_root, base) = world();
+        let parse = |entry| PathGlob::parse(entry, Syntax::Wildcards, &base).unwrap();
+        // covers, may meet
+        let rows = [
+            ("../srv", "../srv/a", (true, true)),
+            ("../srv/a", "../srv", (false, true)),
+            ("../srv/a", "../srv/b", (false, false)),
+            ("../srv", "../srv/*/app", (true, true)),
+            ("../srv/*", "../srv/a/app", (true, true)),
+            ("../srv/*/app", "../srv/a", (false, true)),
+            ("../srv/*/app", "../srv/*/app", (true, true)),
+            ("../srv/*/app", "../srv/a/*", (false, true)),
+            ("../srv/*", "../home/*", (false, false)),
+        ];
+        for (one, other, expected) in rows {
+            let (one, other) = (parse(one), parse(other));
+            assert_eq!((one.covers(&other), one.may_overlap(&other)), expected, "{one} and {other}");
+            assert_eq!(other.may_overlap(&one), expected.1, "{other} and {one}");
         }
     }
 

@@ -13,7 +13,8 @@ use crate::{
     path::{PathError, RelPath},
     policy::{confinement::UnixSockets, request::run_tests::RunTests},
     report::{Report, json::read},
-    run_dir::{RunDir, RunId},
+    run_dir::RunDir,
+    run_id::RunId,
     runner::{
         handle::{Prepared, RunError, RunOutcome},
         spec::Filter,
