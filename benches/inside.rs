@@ -25,7 +25,7 @@ use playwright_warden::{
         confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
         load,
         request::run_tests::RunTests,
-        source::Inputs,
+        source::{Inputs, system::SystemDir},
     },
     report::json::read,
     sandbox::{Plan, ProcessLimits, seccomp},
@@ -45,9 +45,12 @@ fn world(sample: &str) -> (TempDir, Inputs) {
     let inputs = Inputs {
         launch_dir: path.join("launch"),
         environment: std::env::vars_os().collect(),
-        home: Some(path),
+        home: Some(path.clone()),
         uid: rustix::process::geteuid().as_raw(),
         policy_option: Some(file),
+        system_dir: SystemDir { path: path.join("etc"), owner_uid: rustix::process::geteuid().as_raw() },
+        state_dir: None,
+        program: None,
     };
     (root, inputs)
 }

@@ -118,7 +118,7 @@ fn main() -> ExitCode {
 type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 
 fn check(arguments: &Arguments) -> Outcome {
-    let inputs = Inputs::of_this_process(arguments.policy.clone());
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone());
     let options = Options {
         call: arguments.call.clone(),
         format: match arguments.format {
@@ -127,7 +127,6 @@ fn check(arguments: &Arguments) -> Outcome {
         },
         warnings: if arguments.deny_warnings { Warnings::Deny } else { Warnings::Tell },
         style: style(inputs.as_ref().ok().map(|inputs| &inputs.environment)),
-        state_dir: arguments.state_dir.clone(),
     };
     Ok(check_policy::run(&options, inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
 }
@@ -140,7 +139,7 @@ fn style(environment: Option<&Environment>) -> Style {
 }
 
 fn serve(arguments: &Arguments) -> Outcome {
-    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
     let loaded = policy::load(&inputs);
     let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
         writeln!(io::stderr(), "{}", loaded.render(style(Some(&inputs.environment))))?;
@@ -151,7 +150,7 @@ fn serve(arguments: &Arguments) -> Outcome {
         });
     };
     let home = inputs.home.clone().ok_or("this user has no home directory")?;
-    let state = arguments.state_dir.clone().unwrap_or_else(|| home.join(StateDir::IN_HOME));
+    let state = inputs.state_dir.clone().ok_or("this user has no home directory")?;
     let state = StateDir::open(&state)?;
     let stay = state.sweep()?;
     if stay > 0 {

@@ -43,9 +43,6 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Where it is below a home, unless told otherwise.
-    pub const IN_HOME: &str = ".local/state/playwright-warden";
-
     /// Makes the directory where it is missing, for the user alone.
     ///
     /// # Errors

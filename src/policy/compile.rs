@@ -22,7 +22,7 @@ use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRule
 use crate::policy::source::settings::{Expectation, Settings};
 use crate::policy::source::suggest::{list, nearest};
 use crate::policy::source::written::item_key;
-use crate::policy::source::{Layer, LayerSource, Role};
+use crate::policy::source::{Layer, LayerSource, Role, Scope};
 use crate::policy::tool::ToolName;
 
 /// Compiles layers, of which the first grants; an entry that is wrong leaves no policy.
@@ -152,11 +152,16 @@ impl Compiler<'_> {
         }
     }
 
-    /// `audit.file` of the granting layer.
+    /// `audit.file` of the system, if it sets one, else that of the granting layer. Of several of the system's the
+    /// first by name is as good as any, and whatever their order the same.
     fn audit_file(&mut self) -> Sourced<PathBuf> {
         let key = "audit.file";
+        let file_of = |layer: &&Layer| layer.settings.audit.file.clone();
+        let system = self.layers.iter().filter(|layer| layer.summary.source.scope() == Some(Scope::System));
+        let system = system.filter(|layer| file_of(layer).is_some()).min_by_key(file_of);
         let granting = self.layers.iter().find(|layer| layer.summary.role == Role::Grant);
-        let written = granting
+        let written = system
+            .or(granting)
             .and_then(|layer| Some(Sourced::new(layer.settings.audit.file.clone()?, layer.places.of(key))));
         let written = written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()));
         match file(&written.value, self.base) {

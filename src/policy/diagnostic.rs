@@ -76,6 +76,8 @@ codes! {
     DuplicateKey = "duplicate-key";
     /// A `version` that this server does not know.
     UnsupportedVersion = "unsupported-version";
+    /// A policy file without its `version`.
+    MissingVersion = "missing-version";
     /// A file that was named does not exist.
     MissingFile = "missing-file";
     /// A file that exists can't be read.
@@ -92,6 +94,14 @@ codes! {
     InsecureMode = "insecure-mode";
     /// Others may replace the file, because they may write its directory or own it.
     InsecureParent = "insecure-parent";
+    /// `exclusive` stands in a file that is not the system's.
+    ExclusiveOutsideSystem = "exclusive-outside-system";
+    /// An exclusive policy lets every variable through to the tests.
+    ExclusiveInheritsAll = "exclusive-inherits-all";
+    /// A path in the system's policy that depends on where a server is started.
+    RelativePathInSystemPolicy = "relative-path-in-system-policy";
+    /// A name beside the system's policies that is not read.
+    IgnoredFile = "ignored-file";
     /// A name that no environment variable of a call can have.
     BadEnvName = "bad-env-name";
     /// A tool that no version of this server has.
@@ -170,6 +180,10 @@ codes! {
     AuditInGrantedDir = "audit-in-granted-dir";
     /// The policy file lies where a run may write.
     PolicyInGrantedDir = "policy-in-granted-dir";
+    /// This server's own program lies where a run may write.
+    ProgramInGrantedDir = "program-in-granted-dir";
+    /// The directory of runs and caches lies where a run may write.
+    StateInGrantedDir = "state-in-granted-dir";
     /// A call is decided otherwise than the policy's own `[[expect]]` says.
     ExpectFailed = "expect-failed";
     /// The working directory, the user or his home can't be told, and the server can't start.

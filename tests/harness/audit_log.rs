@@ -9,11 +9,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{
-    program::Finished,
-    server::Setup,
-    user::{NOBODY, User},
-};
+use crate::harness::{program::Finished, server::Setup, user::User};
 
 /// The most bytes of a line, with its line break.
 const LINE_BYTES: usize = 8_192;
@@ -29,7 +25,7 @@ impl AuditLog {
         let directory = tempfile::Builder::new().prefix("warden-log-").tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         if user == User::Ordinary {
-            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(directory.path(), Some(User::NOBODY), Some(User::NOBODY)).unwrap();
         }
         Self { directory }
     }

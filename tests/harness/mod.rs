@@ -6,6 +6,7 @@ pub mod audit_log;
 pub mod browser;
 pub mod journal;
 pub mod leftovers;
+pub mod machine;
 pub mod namespace;
 pub mod program;
 pub mod project;

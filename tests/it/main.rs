@@ -50,6 +50,8 @@ mod policy_diagnostics;
 #[cfg(test)]
 mod policy_expectations;
 #[cfg(test)]
+mod policy_layers;
+#[cfg(test)]
 mod policy_review;
 #[cfg(test)]
 mod policy_schema;

@@ -52,7 +52,7 @@ fn codes_are_stable() {
 #[test]
 fn json_form_is_stable() {
     let world = World::new()
-        .with_policy("[dirs]\nalow = []\n")
+        .with_rules("[dirs]\nalow = []\n")
         .with_variables(&[("PW_ALLOWED_ENV", "ENV,A-B"), ("PW_ALLOWED_DIR", "x")]);
     let json = serde_json::to_string_pretty(&world.load().diagnostics).unwrap();
     insta::assert_snapshot!("json", world.redact(&json));
@@ -144,7 +144,7 @@ fn explicit_wide_directories_are_told() {
         DiagnosticCode::GlobTooWide,
     ];
     for (entry, expected) in rows {
-        let world = World::new().with_policy(format!("[dirs]\nallow = [\"{entry}\"]\n"));
+        let world = World::new().with_rules(format!("[dirs]\nallow = [\"{entry}\"]\n"));
         let told: Vec<_> =
             world.codes().into_iter().map(|(_, code)| code).filter(|code| wide.contains(code)).collect();
         assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{entry}");
@@ -166,14 +166,14 @@ fn directories_are_told_as_they_are() {
 #[test]
 fn denied_names_in_the_allow_list_are_told() {
     let world = World::new()
-        .with_policy("[env]\nallow = [\"BASE_URL\", \"NODE_*\", \"PATH\", \"PLAYWRIGHT_TEST_*\", \"*\"]\n")
+        .with_rules("[env]\nallow = [\"BASE_URL\", \"NODE_*\", \"PATH\", \"PLAYWRIGHT_TEST_*\", \"*\"]\n")
         .with_variables(&[("PW_ALLOWED_ENV", "ENV,GITHUB_TOKEN")]);
     let loaded = world.load();
     let denied = loaded.diagnostics.iter().filter(|finding| finding.code == DiagnosticCode::EnvNameDenied);
     let places: Vec<_> = denied.map(|finding| world.redact(&finding.origin.to_string())).collect();
     assert_eq!(
         places,
-        ["[ROOT]/policies/policy.toml:2:22", "[ROOT]/policies/policy.toml:2:32", "PW_ALLOWED_ENV item 2"]
+        ["[ROOT]/policies/policy.toml:3:22", "[ROOT]/policies/policy.toml:3:32", "PW_ALLOWED_ENV item 2"]
     );
     insta::assert_snapshot!("env-name-denied", world.rendered());
 }
@@ -189,9 +189,8 @@ fn what_the_sandbox_leaves_open_is_told() {
         ("mode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"", None),
     ];
     for (line, expected) in rows {
-        let world = World::new().with_policy(format!(
-            "version = 1\n[dirs]\nallow = [\".\"]\n[env]\ninherit = []\n[sandbox]\n{line}\n"
-        ));
+        let world = World::new()
+            .with_rules(format!("[dirs]\nallow = [\".\"]\n[env]\ninherit = []\n[sandbox]\n{line}\n"));
         let codes: Vec<_> = world.codes().into_iter().map(|(_, code)| code).collect();
         assert_eq!(codes, expected.into_iter().collect::<Vec<_>>(), "{line}");
     }
@@ -203,11 +202,43 @@ fn policy_where_a_run_may_write_is_told_and_under_require_refused() {
         let text = format!(
             "[dirs]\nallow = [\"../policies\"]\n[sandbox]\nmode = \"{mode}\"\nproject = \"{project}\"\n"
         );
-        World::new().with_policy(text)
+        World::new().with_rules(text)
     };
     assert!(policy("best-effort", "read-write").warns(DiagnosticCode::PolicyInGrantedDir));
     assert_eq!(policy("require", "read-write").errors(), [DiagnosticCode::PolicyInGrantedDir]);
     assert_eq!(policy("require", "read-only").errors(), []);
+}
+
+#[test]
+fn program_and_state_where_a_run_may_write_are_told_and_under_require_refused() {
+    let codes = [DiagnosticCode::ProgramInGrantedDir, DiagnosticCode::StateInGrantedDir];
+    let rows = [
+        ("project = \"read-write\"", "shop/bin/warden", "shop/state", true),
+        ("project = \"outputs\"", "shop/dist/warden", "shop/build", true),
+        ("project = \"outputs\"", "shop/bin/warden", "shop/state", false),
+        ("project = \"read-only\"", "shop/dist/warden", "shop/build", false),
+        ("project = \"read-only\"\nwrite = [\"tools\"]", "tools/warden", "tools", true),
+        ("project = \"read-write\"", "tools/warden", "state", false),
+        ("project = \"read-write\"", "tools/warden", "shop", true),
+    ];
+    for mode in ["best-effort", "require"] {
+        for (lines, program, state, told) in rows {
+            let text = format!("[dirs]\nallow = [\"shop\"]\n[sandbox]\nmode = \"{mode}\"\n{lines}\n");
+            let mut world = World::new().with_rules(text);
+            world.inputs.program = Some(world.path("launch").join(program));
+            world.inputs.state_dir = Some(world.path("launch").join(state));
+            let severity = if mode == "require" { Severity::Error } else { Severity::Warning };
+            let found: Vec<_> = world.codes().into_iter().filter(|(_, code)| codes.contains(code)).collect();
+            let is_told = |code| found.contains(&(severity, code));
+            assert_eq!(is_told(DiagnosticCode::StateInGrantedDir), told, "{mode} {lines} {state}");
+            let in_program = told && !program.starts_with("tools") || lines.contains("write = [");
+            assert_eq!(is_told(DiagnosticCode::ProgramInGrantedDir), in_program, "{mode} {lines} {program}");
+        }
+    }
+    let mut world = World::new();
+    world.inputs.program = Some(world.path("launch/shop/warden"));
+    world.inputs.state_dir = Some(world.path("launch/shop/state"));
+    insta::assert_snapshot!("own-places", world.rendered());
 }
 
 #[test]
@@ -240,7 +271,7 @@ fn variables_that_are_nearly_ours_are_told() {
 #[test]
 fn run_sees_what_is_inherited_and_not_withheld() {
     let policy =
-        World::new().with_policy("[env]\ninherit = [\"CI\", \"E2E_*\"]\nwithhold = [\"*_TOKEN\"]\n").policy();
+        World::new().with_rules("[env]\ninherit = [\"CI\", \"E2E_*\"]\nwithhold = [\"*_TOKEN\"]\n").policy();
     let rows = [
         ("CI", true),
         ("E2E_USER", true),

@@ -60,6 +60,7 @@ fn each_question_is_asked_at_its_place_and_nothing_else_is() {
 const WITHOUT_FIXTURE: &[&str] = &[
     "audit-in-granted-dir",
     "audit-off",
+    "audit-unavailable",
     "dir-not-named",
     "dir-not-owned",
     "exclusive-inherits-all",

@@ -70,8 +70,6 @@ pub struct Options {
     pub warnings: Warnings,
     /// Whether diagnostics are coloured.
     pub style: Style,
-    /// The state directory that was named.
-    pub state_dir: Option<PathBuf>,
 }
 
 /// All that is told.
@@ -129,7 +127,7 @@ pub fn print_denylist(out: &mut impl Write) -> io::Result<ExitCode> {
 
 fn examine(options: &Options, inputs: &Inputs) -> Examined {
     let mut loaded = load(inputs);
-    let place = Place::of(options, inputs).map_err(|finding| loaded.add([*finding])).ok();
+    let place = Place::of(inputs).map_err(|finding| loaded.add([*finding])).ok();
     let Some(policy) = loaded.policy.clone() else {
         return Examined { loaded, sandbox: None, sinks: Vec::new(), expectations: None, call: None };
     };
@@ -159,16 +157,14 @@ struct Place {
 }
 
 impl Place {
-    fn of(options: &Options, inputs: &Inputs) -> Result<Self, Box<Diagnostic>> {
+    fn of(inputs: &Inputs) -> Result<Self, Box<Diagnostic>> {
         let launch = DirHandle::open(&inputs.launch_dir).map_err(|error| {
             system_error(format!("the working directory can't be used: {}", chain(&error)))
         })?;
-        let home = inputs.home.clone();
-        let home =
-            home.ok_or_else(|| system_error("this user has no home in the user database".to_owned()))?;
-        let state = options.state_dir.as_ref().map(|named| inputs.launch_dir.join(named));
-        let state = state.unwrap_or_else(|| home.join(StateDir::IN_HOME));
-        let state = StateDir::named(&state).map_err(|error| system_error(chain(&error)))?;
+        let no_home = || system_error("this user has no home in the user database".to_owned());
+        let home = inputs.home.clone().ok_or_else(no_home)?;
+        let state = inputs.state_dir.as_ref().ok_or_else(no_home)?;
+        let state = StateDir::named(state).map_err(|error| system_error(chain(&error)))?;
         Ok(Self { launch, home, state })
     }
 }

@@ -41,10 +41,11 @@ const NARROWER: &str =
 impl Review<'_> {
     /// Clients do start servers in `/` and in homes: what nobody named must not be all of that.
     pub(super) fn implicit_dir(&self) -> Option<Diagnostic> {
-        if self.policy.dirs().allow().lists().any(|list| list.key != Origin::Builtin) {
+        let dir = &self.base.launch_dir;
+        // A limit names nothing: it counts where it leaves less than the whole directory.
+        if self.allowing().key != Origin::Builtin || !self.is_granted(dir) {
             return None;
         }
-        let dir = &self.base.launch_dir;
         let finding = match self.width_of(dir) {
             Some(Wide { what, .. }) => Diagnostic::error(
                 DiagnosticCode::ImplicitDirTooWide,

@@ -13,6 +13,7 @@ use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::path_glob::{PathBase, PathGlob};
 use crate::policy::source::Inputs;
 
+mod audit;
 mod denies;
 mod dirs;
 mod env;
@@ -39,6 +40,7 @@ pub(in crate::policy) fn review(policy: &Policy, base: &PathBase, inputs: &Input
     // Of an entry that has another fault, that is enough.
     let at_fault: Vec<_> = findings.iter().map(|finding: &Diagnostic| finding.origin.clone()).collect();
     findings.extend(review.taken_away().into_iter().filter(|finding| !at_fault.contains(&finding.origin)));
+    findings.extend(review.audit());
     findings.extend(review.own_files());
     findings
 }

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use figment::value::Value;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
-use crate::policy::origin::{Origin, Span};
-use crate::policy::source::keys::{Key, VERSION, table, tables};
+use crate::policy::origin::{Origin, Sourced, Span};
+use crate::policy::source::keys::{Key, Kind, VERSION, table, tables};
 use crate::policy::source::suggest::{either, list, nearest};
 use crate::policy::source::syntax::{Advice, DUPLICATE, broken, duplicate};
 use crate::policy::source::value::{number, type_of};
@@ -69,6 +70,18 @@ impl Check<'_> {
     /// Checks `version`, and says whether the rest is written for this version.
     fn version(&mut self, root: &DeTable<'_>) -> bool {
         let Some((_, value)) = root.iter().find(|(key, _)| key.get_ref() == "version") else {
+            let place = self.place(0..0);
+            self.found(
+                Diagnostic::error(
+                    DiagnosticCode::MissingVersion,
+                    place,
+                    "a policy starts with its version, and this one has none",
+                )
+                .key("version")
+                .hint(format!(
+                    "write `version = {VERSION}` as the first line; `policy.example.toml` shows every key, at its default"
+                )),
+            );
             return true;
         };
         let place = self.place(value.span());
@@ -98,12 +111,17 @@ impl Check<'_> {
     fn root(&mut self, root: &DeTable<'_>) {
         for (key, value) in root {
             let name = key.get_ref().as_ref();
-            if name == "version" {
-                continue;
-            }
-            if name == "expect" {
-                self.expectations(value);
-                continue;
+            match name {
+                "version" => continue,
+                "exclusive" => {
+                    self.exclusive(value);
+                    continue;
+                }
+                "expect" => {
+                    self.expectations(value);
+                    continue;
+                }
+                _ => {}
             }
             match (table(name), value.get_ref()) {
                 (Some(table), DeValue::Table(entries)) => self.table(name, table.keys, entries),
@@ -134,8 +152,16 @@ impl Check<'_> {
         }
     }
 
+    fn exclusive(&mut self, value: &Spanned<DeValue<'_>>) {
+        let place = self.place(value.span());
+        let checked = self.value("exclusive", Kind::Flag, value);
+        self.written.exclusive =
+            checked.and_then(|exclusive| exclusive.to_bool()).map(|exclusive| Sourced::new(exclusive, place));
+    }
+
     fn unknown_at_top(&mut self, name: &str, span: Range<usize>) {
-        let names: Vec<_> = tables().map(|table| table.name).chain(["expect", "version"]).collect();
+        let names: Vec<_> =
+            tables().map(|table| table.name).chain(["expect", "version", "exclusive"]).collect();
         let hint = match nearest(name, names.iter().copied()) {
             _ if LATER.contains(&name) => later(name),
             Some(near) => format!("did you mean `{near}`?"),
@@ -254,16 +280,15 @@ mod tests {
 
     #[test]
     fn all_findings_are_told_at_once() {
-        let text =
-            "nope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
+        let text = "version = 1\nnope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
         let codes: Vec<_> = findings(text);
         let expected = [
-            ("unknown-key", 1, 1),
-            ("unknown-key", 3, 1),
-            ("wrong-type", 4, 10),
-            ("wrong-type", 4, 18),
-            ("bad-value", 5, 9),
-            ("bad-value", 7, 11),
+            ("unknown-key", 2, 1),
+            ("unknown-key", 4, 1),
+            ("wrong-type", 5, 10),
+            ("wrong-type", 5, 18),
+            ("bad-value", 6, 9),
+            ("bad-value", 8, 11),
         ];
         assert_eq!(codes, expected.map(|(code, line, column)| (code.to_owned(), line, column)));
     }
@@ -277,14 +302,13 @@ mod tests {
 
     #[test]
     fn good_values_survive_beside_bad_ones() {
-        let text =
-            "[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
+        let text = "version = 1\n[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
         let (written, findings) = parse(&Path::new("/p.toml").into(), text);
         assert_eq!(findings.len(), 2);
         let settings = written.settings().unwrap();
         assert_eq!(settings.dirs.allow, Some(vec!["a".to_owned()]));
         assert_eq!(settings.limits.len(), 2);
-        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:2:10");
+        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:3:10");
     }
 
     #[test]
@@ -301,7 +325,7 @@ mod tests {
                     Kind::Bound => "1".to_owned(),
                     Kind::WordsByName => "{ ENV = [\"qa\"] }".to_owned(),
                 };
-                let text = format!("[{}]\n{} = {value}\n", table.name, key.name);
+                let text = format!("version = 1\n[{}]\n{} = {value}\n", table.name, key.name);
                 let (written, findings) = parse(&Path::new("/p.toml").into(), &text);
                 assert_eq!(findings, [], "{text}");
                 written.settings().unwrap();

@@ -23,7 +23,7 @@ use crate::{
         diagnostic::Severity,
         effective::{Effective, effective},
         origin::{Origin, Sourced},
-        source::{LayerSource, LayerSummary, Role, file::FileFacts},
+        source::{LayerSource, LayerSummary, Role, Scope, file::FileFacts},
     },
     runner::probe::Probed,
     sandbox::{Enforcement, Feature},
@@ -79,7 +79,14 @@ fn write_layer(out: &mut impl Write, layer: &LayerSummary) -> io::Result<()> {
         Role::Limit => "limit",
     };
     let (source, facts) = match &layer.source {
-        LayerSource::File { path, facts } => (path.display().to_string(), facts.as_ref().map(facts_line)),
+        LayerSource::File { path, facts, scope } => {
+            let exclusive = match (scope, layer.role) {
+                (Scope::System, Role::Grant) => "exclusive ",
+                (Scope::System | Scope::User | Scope::Named, Role::Grant | Role::Limit) => "",
+            };
+            let facts = facts.as_ref().map(facts_line).unwrap_or_default();
+            (path.display().to_string(), Some(format!("{exclusive}{}, {facts}", scope.as_str())))
+        }
         LayerSource::Environment => {
             ("environment (PW_ALLOWED_DIRS, PW_ALLOWED_ENV, PW_RESULTS_FILE)".to_owned(), None)
         }

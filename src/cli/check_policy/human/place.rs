@@ -76,14 +76,14 @@ mod tests {
     use super::Places;
     use crate::policy::{
         origin::Origin,
-        source::{LayerSource, LayerSummary, Role},
+        source::{LayerSource, LayerSummary, Role, Scope},
     };
 
     #[test]
     fn a_file_has_the_shortest_name_that_is_its_own() {
         let layer = |path: &str| LayerSummary {
             role: Role::Limit,
-            source: LayerSource::File { path: Path::new(path).into(), facts: None },
+            source: LayerSource::File { path: Path::new(path).into(), facts: None, scope: Scope::System },
         };
         let paths = ["/home/a/.config/w/policy.toml", "/etc/w/policy.toml", "/etc/w/policy.d/team.toml"];
         let layers = paths.map(layer);
