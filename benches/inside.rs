@@ -7,10 +7,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a bench that can't be set up fails")]
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
-use std::{hint::black_box, os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
+use std::{
+    hint::black_box, io::Write as _, os::unix::fs::PermissionsExt, path::Path, process::Command,
+    time::Duration,
+};
 
 use criterion::{BatchSize, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use playwright_warden::{
+    audit::{
+        AuditLog,
+        context::Context,
+        file::LogFile,
+        record::{Decided, DecisionId, Record, Verdict},
+    },
     path::handle::DirHandle,
     policy::{
         confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
@@ -72,6 +81,37 @@ fn policy(criterion: &mut Criterion) {
     });
 }
 
+fn audit(criterion: &mut Criterion) {
+    let (_root, inputs) = world("policy.example.toml");
+    let context = Context::of(&load(&inputs).policy.unwrap());
+    let decision = DecisionId::draw().unwrap();
+    let log = AuditLog::new(load(&inputs).policy.unwrap().audit(), None, context.clone());
+    let call = log.call("run_tests", None, &Map::new());
+    let (rule, place) = ("dirs.allow".to_owned(), "/etc/playwright-warden/policy.toml:4:10".to_owned());
+    let subject = "/srv/shop".to_owned();
+    let decided = Decided { decision, call, verdict: Verdict::Allow, rule, place, subject, sandbox: None };
+    let record = Record::Decided(Box::new(decided));
+    // A sync costs nothing where there is no disk.
+    for (name, place) in [("on a disk", std::env::temp_dir()), ("in memory", "/dev/shm".into())] {
+        let directory = tempfile::tempdir_in(place).unwrap();
+        let mut log = LogFile::new(&directory.path().join("audit.jsonl"), None);
+        let entry = log.append(&context, &record).unwrap().pop().unwrap();
+        let line = vec![b'x'; entry.line.len() + 1];
+        let mut group = criterion.benchmark_group(format!("audit {name}"));
+        group.bench_function("write a record and sync it", |bencher| {
+            bencher.iter(|| log.append(black_box(&context), black_box(&record)).unwrap());
+        });
+        let mut plain = std::fs::File::create(directory.path().join("plain")).unwrap();
+        group.bench_function("write as many bytes and fdatasync", |bencher| {
+            bencher.iter(|| {
+                plain.write_all(black_box(&line)).unwrap();
+                plain.sync_data().unwrap();
+            });
+        });
+        group.finish();
+    }
+}
+
 fn generated(bytes: usize) -> Vec<u8> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/process/report.mjs");
     let made = Command::new("node").arg(script).arg(bytes.to_string()).output().unwrap();
@@ -128,6 +168,6 @@ fn sandbox(criterion: &mut Criterion) {
 criterion_group! {
     name = inside;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
-    targets = policy, reports, text, sandbox
+    targets = policy, audit, reports, text, sandbox
 }
 criterion_main!(inside);

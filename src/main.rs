@@ -12,8 +12,9 @@ use std::{
 
 use clap::{Parser, Subcommand, ValueEnum};
 use playwright_warden::{
-    audit::AuditLog,
+    audit::{AuditLog, context::Context},
     cli::{
+        audit::{self, AuditArguments},
         check_policy::{self, Format, Options, Warnings},
         exit, print,
     },
@@ -78,8 +79,10 @@ enum FormatArgument {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Helper {
+    /// Verify or show an audit log.
+    Audit(AuditArguments),
     /// Supervise one run; started by the server.
     #[command(hide = true)]
     Supervise,
@@ -90,19 +93,16 @@ enum Helper {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.helper {
+    let outcome = match &arguments.helper {
         Some(Helper::Supervise) => return supervise::main(),
         Some(Helper::Confine) => return confine::main(),
-        None => {}
-    }
-    let outcome = if arguments.print_denylist {
-        check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
-    } else if arguments.print_schema {
-        print::print_schema(&mut io::stdout().lock()).map_err(Into::into)
-    } else if arguments.check_policy {
-        check(&arguments)
-    } else {
-        serve(&arguments)
+        Some(Helper::Audit(arguments)) => audit::run(arguments, &mut io::stdout().lock()),
+        None if arguments.print_denylist => {
+            check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
+        }
+        None if arguments.print_schema => print::print_schema(&mut io::stdout().lock()).map_err(Into::into),
+        None if arguments.check_policy => check(&arguments),
+        None => serve(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         // Whoever read the output has seen enough.
@@ -163,8 +163,9 @@ fn serve(arguments: &Arguments) -> Outcome {
         kept_bytes: limits.kept_bytes().value.bound().map_or(u64::MAX, |Bytes(bytes)| bytes),
     });
     banner(&policy, &inputs.launch_dir, loaded.diagnostics.len())?;
+    let audit = Arc::new(AuditLog::new(policy.audit(), inputs.home.as_deref(), Context::of(&policy)));
     let warden = Warden {
-        gate: Gate::new(policy, AuditLog::without_sinks()),
+        gate: Gate::new(policy, Arc::clone(&audit)),
         launch: DirHandle::open(&inputs.launch_dir)?,
         environment: inputs.environment,
         home,
@@ -175,9 +176,13 @@ fn serve(arguments: &Arguments) -> Outcome {
         probed: OnceLock::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Beside the connection, which a slow disk must not keep waiting.
+    let starting = Arc::clone(&audit);
+    drop(runtime.spawn_blocking(move || starting.start()));
     let served = runtime.block_on(server::serve(warden));
     // A thread may still wait for standard input; the process ends without it.
     runtime.shutdown_background();
+    audit.stop(if served.is_ok() { "client_gone" } else { "failed" });
     served?;
     Ok(ExitCode::SUCCESS)
 }

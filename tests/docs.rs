@@ -210,7 +210,8 @@ impl Checked {
         let package = "shop/node_modules/@playwright/test";
         write(&format!("{package}/package.json"), "{ \"version\": \"1.65.1\" }");
         write(&format!("{package}/cli.js"), "");
-        let keys = "dirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\nsandbox.project = \"outputs\"";
+        let sandbox = "mode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"";
+        let keys = format!("dirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\n\n[sandbox]\n{sandbox}");
         write("policy.toml", &format!("version = 1\n{keys}\n"));
         for (name, mode) in [("", 0o700), ("policy.toml", 0o600)] {
             fs::set_permissions(base.join(name), PermissionsExt::from_mode(mode)).unwrap();
@@ -244,15 +245,22 @@ fn the_object_of_the_checker_is_as_documented() {
         rows.as_array_mut().unwrap().retain(|row| row.get("key").unwrap() == "dirs.allow");
     });
     // Newer kernels have two layers for these.
-    let second = serde_json::json!(["unix_sockets", "landlock"]);
+    let second = ["unix_sockets", "udp"].map(|feature| serde_json::json!([feature, "landlock"]));
     for sandbox in ["/sandbox", "/call/plan/sandbox"] {
         at(&format!("{sandbox}/level"), &|level| assert_eq!(level, "full"));
         at(&format!("{sandbox}/landlock_abi"), &|abi| *abi = 7.into());
         at(&format!("{sandbox}/enforced"), &|pairs| {
-            pairs.as_array_mut().unwrap().retain(|pair| *pair != second);
+            pairs.as_array_mut().unwrap().retain(|pair| !second.contains(pair));
         });
     }
     at("/call/plan/read", &|read| read.as_array_mut().unwrap().retain(|path| path == "/home/alice/shop"));
+    // Hashes of paths.
+    at("/hash", &|hash| *hash = "3b1f…".into());
+    at("/call/plan/write", &|write| {
+        let cache = write.as_array_mut().unwrap().last_mut().unwrap();
+        assert!(cache.as_str().unwrap().starts_with("/home/alice/state/transform/"));
+        *cache = "/home/alice/state/transform/90c2…".into();
+    });
     at("/call/plan/program", &|node| *node = "/usr/bin/node".into());
     let text = serde_json::to_string_pretty(&answer).unwrap();
     assert_made("docs/check-policy.md", "answer", &format!("```json\n{text}\n```\n"));

@@ -4,13 +4,14 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    audit::record::{Call, Ended},
     gate::ReadGrant,
     path::{
         PathError, RelPath,
@@ -84,20 +85,44 @@ pub struct SourceAnswer {
 ///
 /// # Errors
 /// [`ToolError`] when there is no report, or it can't be read.
-pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
+pub fn get_failed_tests(warden: &Warden, request: GetFailedTests, call: Call) -> ToolResult {
     let GetFailedTests { include, limit, cursor, run_id, .. } = request;
-    let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
-    let project = grant.project().path().to_owned();
-    let (source, file) = match run_id {
-        Some(run) => of_run(warden, &grant, run)?,
-        None => latest(warden, &grant)?,
+    let began = Instant::now();
+    let grant = warden.gate.admit_read(request, call).map_err(refusals::refused)?;
+    let mut ended = Ended { outcome: "answered", ..Ended::default() };
+    let found = match run_id {
+        Some(run) => of_run(warden, &grant, run),
+        None => latest(warden, &grant),
     };
+    let answered = found.and_then(|(source, file)| {
+        ended.run.clone_from(&source.run_id);
+        ended.report_bytes = Some(file.bytes());
+        tell(warden, &grant, (source, file), Wanted { include, limit, cursor })
+    });
+    if let Err(error) = &answered {
+        ended.outcome = "failed";
+        ended.error = Some(error.code.name());
+    }
+    ended.duration_ms = u64::try_from(began.elapsed().as_millis()).ok();
+    warden.gate.record_end(grant.decision(), ended);
+    answered
+}
+
+/// Which tests are told.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    include: IncludeOutcomes,
+    limit: Option<u64>,
+    cursor: u64,
+}
+
+fn tell(warden: &Warden, grant: &ReadGrant, (source, file): Found, wanted: Wanted) -> ToolResult {
+    let project = grant.project().path();
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
     let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
-    refuse_foreign(&report, &project)?;
-    let told =
-        Told { report: &report, project: &project, redactor: &redactor, source, include, limit, cursor };
+    refuse_foreign(&report, project)?;
+    let told = Told { report: &report, project, redactor: &redactor, source, wanted };
     Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
 }
 
@@ -209,21 +234,19 @@ struct Told<'report> {
     project: &'report Path,
     redactor: &'report Redactor,
     source: SourceAnswer,
-    include: IncludeOutcomes,
-    limit: Option<u64>,
-    cursor: u64,
+    wanted: Wanted,
 }
 
 impl Told<'_> {
     fn answer(&self, caps: Caps) -> FailedTestsAnswer {
         let teller = Teller::new(self.report, self.project, self.redactor);
-        let wanted = |test: &&TestCase| match self.include {
+        let wanted = |test: &&TestCase| match self.wanted.include {
             IncludeOutcomes::Failed => matches!(test.outcome, Outcome::Failed | Outcome::Interrupted),
             IncludeOutcomes::Flaky => test.outcome == Outcome::Flaky,
             IncludeOutcomes::All => true,
         };
-        let passed_over = usize::try_from(self.cursor).unwrap_or(usize::MAX);
-        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let passed_over = usize::try_from(self.wanted.cursor).unwrap_or(usize::MAX);
+        let limit = self.wanted.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let rest: Vec<&TestCase> = self.report.tests.iter().filter(wanted).skip(passed_over).collect();
         let page: Vec<&TestCase> = rest.iter().copied().take(limit).collect();
         let tests = teller.tests(&page, Detail::Whole, caps);

@@ -3,12 +3,17 @@
 //! In: what the policy permits, and what of the sandbox holds on this system. Out: a [`PolicyAnswer`], with nothing of
 //! the places of rules. What is permitted is found by `policy::permissions`.
 
-use std::{fmt::Display, path::PathBuf, time::Duration};
+use std::{
+    fmt::Display,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    audit::record::{Call, Ended},
     policy::{
         confinement::{ProjectAccess, ProjectOwner, SandboxMode},
         decision::SandboxTerms,
@@ -204,13 +209,18 @@ struct AskedAnswer {
 ///
 /// # Errors
 /// [`ToolError`](crate::server::answer::ToolError) when the policy does not allow to tell.
-pub fn get_policy(warden: &Warden) -> ToolResult {
-    let grant = warden.gate.admit_view().map_err(refusals::refused)?;
+pub fn get_policy(warden: &Warden, call: Call) -> ToolResult {
+    let began = Instant::now();
+    let grant = warden.gate.admit_view(call).map_err(refusals::refused)?;
     let permissions = grant.permissions();
     let runs = permissions.tools.contains(&ToolName::RunTests);
     let probed = runs.then(|| warden.sandbox_here(&permissions.sandbox));
     let build = |caps| Teller { caps, omitted: 0 }.answer(permissions, probed);
-    Ok(Answer::from_json(fit::within(permissions.answer_bytes(), build)))
+    let answer = Answer::from_json(fit::within(permissions.answer_bytes(), build));
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).ok();
+    let ended = Ended { outcome: "answered", duration_ms, ..Ended::default() };
+    warden.gate.record_end(grant.decision(), ended);
+    Ok(answer)
 }
 
 /// Writes lists as long as the caps allow, and counts what is left out.

@@ -33,6 +33,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::record::Client,
     gate::Gate,
     path::handle::DirHandle,
     policy::{
@@ -49,7 +50,7 @@ use crate::{
         tracker::RunTracker,
     },
     sandbox::Plan,
-    server::answer::{ToolError, ToolResult},
+    server::answer::{ToolError, ToolResult, refusals},
 };
 
 /// How long the server waits for its runs to end when the client is gone; their supervisors end them in any case, and
@@ -161,13 +162,14 @@ impl Handler {
         &self,
         tool: ToolName,
         arguments: Map<String, Value>,
+        client: Option<Client>,
         cancelled: CancellationToken,
     ) -> ToolResult {
         let stop = self.gone.child_token();
         let warden = Arc::clone(&self.warden);
         let work = {
             let stop = stop.clone();
-            async move { answer(warden, tool, arguments, &stop).await }
+            async move { answer(warden, tool, arguments, client, &stop).await }
         };
         attend(work, &stop, &cancelled).await
     }
@@ -198,19 +200,30 @@ async fn answer(
     warden: Arc<Warden>,
     tool: ToolName,
     arguments: Map<String, Value>,
+    client: Option<Client>,
     stop: &CancellationToken,
 ) -> ToolResult {
     let asked = Arc::clone(&warden);
-    let request = warden.beside(move || Request::parse(tool, arguments, &asked.launch)).await?;
-    match request.map_err(|error| invalid(tool, &error))? {
-        Request::RunTests(request) => run::run_tests(warden, *request, stop).await,
+    let parsed = warden.beside(move || {
+        let call = asked.gate.call(tool.as_str(), client, &arguments);
+        match Request::parse(tool, arguments, &asked.launch) {
+            Ok(request) => Ok((request, call)),
+            Err(error) => Err(match asked.gate.refuse_arguments(call, &error) {
+                Ok(()) => invalid(tool, &error),
+                Err(unwritten) => refusals::unwritten(&unwritten),
+            }),
+        }
+    });
+    let (request, call) = parsed.await??;
+    match request {
+        Request::RunTests(request) => run::run_tests(warden, *request, call, stop).await,
         Request::GetFailedTests(request) => {
             let asked = Arc::clone(&warden);
-            warden.beside(move || failed_tests::get_failed_tests(&asked, request)).await?
+            warden.beside(move || failed_tests::get_failed_tests(&asked, request, call)).await?
         }
         Request::GetPolicy => {
             let asked = Arc::clone(&warden);
-            warden.beside(move || get_policy::get_policy(&asked)).await?
+            warden.beside(move || get_policy::get_policy(&asked, call)).await?
         }
     }
 }
@@ -222,6 +235,11 @@ fn invalid(tool: ToolName, error: &ArgumentError) -> ToolError {
         Some(hint) => refused.with_hint(hint),
         None => refused,
     }
+}
+
+/// Who the client claims to be.
+fn client(context: &RequestContext<RoleServer>) -> Option<Client> {
+    context.client_info().map(|info| Client { name: info.name, version: info.version })
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
@@ -272,11 +290,19 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = ToolName::parse(&request.name).filter(|tool| tool.exists()).ok_or_else(|| {
+        let (client, arguments) = (client(&context), request.arguments.unwrap_or_default());
+        let Some(tool) = ToolName::parse(&request.name).filter(|tool| tool.exists()) else {
             let name: String = request.name.chars().take(64).collect();
-            ErrorData::invalid_params(format!("Tool {name} not found"), None)
-        })?;
-        let answered = self.call(tool, request.arguments.unwrap_or_default(), context.ct.clone()).await;
+            let not_found = ErrorData::invalid_params(format!("Tool {name} not found"), None);
+            let warden = Arc::clone(&self.warden);
+            let refused = self
+                .warden
+                .beside(move || warden.gate.refuse_tool(warden.gate.call(&name, client, &arguments), &name));
+            // It is refused in any case; standard error tells of a log that can't be written.
+            drop(refused.await);
+            return Err(not_found);
+        };
+        let answered = self.call(tool, arguments, client, context.ct.clone()).await;
         let mut result = answer::call_result(answered);
         if is_modern(&context) {
             result.meta = Some(stamp());

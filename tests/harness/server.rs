@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::harness::{project::open_to_all, user::User};
+use crate::harness::{namespace::Namespace, project::open_to_all, user::User};
 
 /// Longer than any call of these tests takes; a server that hangs fails its test.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -54,7 +54,8 @@ pub struct Setup {
     variables: Vec<(String, String)>,
     arguments: Vec<String>,
     policy: Option<String>,
-    start: Box<dyn Fn(&Path) -> Command>,
+    user: User,
+    namespace: Option<Namespace>,
 }
 
 impl Setup {
@@ -66,7 +67,8 @@ impl Setup {
             variables: vec![("PATH".to_owned(), path)],
             arguments: Vec::new(),
             policy: None,
-            start: Box::new(|program| User::Same.command(program)),
+            user: User::Same,
+            namespace: None,
         }
     }
 
@@ -88,14 +90,15 @@ impl Setup {
         self
     }
 
-    /// Run by this user.
-    pub fn user(self, user: User) -> Self {
-        self.within(move |program| user.command(program))
+    /// In a world of its own.
+    pub fn namespace(mut self, namespace: Namespace) -> Self {
+        self.namespace = Some(namespace);
+        self
     }
 
-    /// Run by the command that this makes of the program.
-    pub fn within(mut self, start: impl Fn(&Path) -> Command + 'static) -> Self {
-        self.start = Box::new(start);
+    /// Run by this user.
+    pub fn user(mut self, user: User) -> Self {
+        self.user = user;
         self
     }
 
@@ -106,7 +109,10 @@ impl Setup {
         let state = own.path().join("state");
         fs::create_dir(&state).unwrap();
         open_to_all(&state);
-        let mut command = (self.start)(binary());
+        let mut command = self.user.command(binary());
+        if let Some(namespace) = &self.namespace {
+            command = namespace.around(&command);
+        }
         command.current_dir(&self.directory).env_clear().envs(self.variables.iter().cloned());
         command.arg("--state-dir").arg(&state);
         if let Some(text) = &self.policy {
@@ -156,6 +162,11 @@ impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What it said on standard error.
+    pub fn said(&self) -> String {
+        fs::read_to_string(self.own.path().join("stderr")).unwrap()
     }
 
     /// Its state directory.

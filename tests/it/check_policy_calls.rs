@@ -119,7 +119,7 @@ fn what_would_keep_an_allowed_call_from_being_done_is_told_beside_it() {
         ("", "run_tests", json!({ "spec": "tests/none.spec.ts" }), Some("spec_not_found")),
         ("", "run_tests", json!({}), None),
         ("", "get_failed_tests", json!({}), Some("report_not_found")),
-        ("", "get_failed_tests", json!({ "runId": "r1" }), None),
+        ("", "get_failed_tests", json!({ "runId": "r00000000000000000000000000000001" }), None),
         // `sandbox.protect` can't be held, so the policy itself is not valid here; the call is answered all the same.
         (required, "run_tests", json!({}), Some("sandbox_unavailable")),
     ];

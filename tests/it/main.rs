@@ -5,6 +5,14 @@
 
 // `cfg(test)` always holds here; it tells clippy that also the functions beside the tests may unwrap.
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod audit_files;
+#[cfg(test)]
+mod audit_journal;
+#[cfg(test)]
+mod audit_verify;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod bounds;

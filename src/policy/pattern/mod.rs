@@ -9,6 +9,7 @@ use crate::policy::diagnostic::DiagnosticCode;
 
 pub mod name;
 pub mod path_glob;
+mod path_overlap;
 
 /// How an entry is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
