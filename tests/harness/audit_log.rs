@@ -9,7 +9,11 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{program::Finished, server::Setup, user::User};
+use crate::harness::{
+    program::Finished,
+    server::Setup,
+    user::{NOBODY, User},
+};
 
 /// The most bytes of a line, with its line break.
 const LINE_BYTES: usize = 8_192;
@@ -25,7 +29,7 @@ impl AuditLog {
         let directory = tempfile::Builder::new().prefix("warden-log-").tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         if user == User::Ordinary {
-            chown(directory.path(), Some(User::NOBODY), Some(User::NOBODY)).unwrap();
+            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         Self { directory }
     }

@@ -9,10 +9,11 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::harness::{server::Setup, user::User};
-
-/// Mounts a copy over `/etc`, in a mount namespace of its own, and becomes the program.
-const MOUNT: &str = r#"mount --bind "$1" /etc && shift && exec "$@""#;
+use crate::harness::{
+    namespace::Namespace,
+    server::Setup,
+    user::{NOBODY, User},
+};
 
 /// A machine; its root is root, or who runs the tests, and its user has a home, a policy of his own perhaps, and work.
 pub struct Machine {
@@ -82,8 +83,10 @@ impl Machine {
 
     /// A server of the user that is launched in a directory of his work.
     pub fn launched_in(&self, directory: &str) -> Setup {
-        let etc = self.etc("");
-        Setup::in_directory(&self.work(directory)).within(move |program| within(&etc, program))
+        let mount = format!("mount --bind '{}' /etc", self.etc("").display());
+        let namespace = Namespace::prepared_by(&mount).with_root_by_name();
+        let user = if rustix::process::geteuid().is_root() { User::Ordinary } else { User::Same };
+        Setup::in_directory(&self.work(directory)).user(user).namespace(namespace)
     }
 
     fn write(&self, file: &Path, text: &str) {
@@ -107,22 +110,5 @@ pub fn give_to_user(path: &Path) {
 
 /// The user, as his machine counts.
 fn users_id() -> u32 {
-    if rustix::process::geteuid().is_root() { User::NOBODY } else { 0 }
-}
-
-/// The command that runs a program as an ordinary user where this is `/etc`.
-fn within(etc: &Path, program: &Path) -> Command {
-    let mut command = Command::new("unshare");
-    let user = if rustix::process::geteuid().is_root() {
-        command.args(["--mount", "--propagation", "private"]);
-        User::Ordinary.command(program)
-    } else {
-        // In a user namespace of its own the user is root by name; he has no root's rights.
-        command.args(["--user", "--map-root-user", "--mount"]);
-        let mut user = Command::new("setpriv");
-        user.args(["--bounding-set", "-all", "--inh-caps", "-all", "--"]).arg(program);
-        user
-    };
-    command.args(["sh", "-c", MOUNT, "sh"]).arg(etc).arg(user.get_program()).args(user.get_args());
-    command
+    if rustix::process::geteuid().is_root() { NOBODY } else { 0 }
 }

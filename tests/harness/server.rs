@@ -54,7 +54,7 @@ pub struct Setup {
     variables: Vec<(String, String)>,
     arguments: Vec<String>,
     policy: Option<String>,
-    start: Box<dyn Fn(&Path) -> Command>,
+    user: User,
     namespace: Option<Namespace>,
 }
 
@@ -67,7 +67,7 @@ impl Setup {
             variables: vec![("PATH".to_owned(), path)],
             arguments: Vec::new(),
             policy: None,
-            start: Box::new(|program| User::Same.command(program)),
+            user: User::Same,
             namespace: None,
         }
     }
@@ -97,13 +97,8 @@ impl Setup {
     }
 
     /// Run by this user.
-    pub fn user(self, user: User) -> Self {
-        self.within(move |program| user.command(program))
-    }
-
-    /// Run by the command that this makes of the program.
-    pub fn within(mut self, start: impl Fn(&Path) -> Command + 'static) -> Self {
-        self.start = Box::new(start);
+    pub fn user(mut self, user: User) -> Self {
+        self.user = user;
         self
     }
 
@@ -114,7 +109,7 @@ impl Setup {
         let state = own.path().join("state");
         fs::create_dir(&state).unwrap();
         open_to_all(&state);
-        let mut command = (self.start)(binary());
+        let mut command = self.user.command(binary());
         if let Some(namespace) = &self.namespace {
             command = namespace.around(&command);
         }

@@ -11,10 +11,10 @@ pub enum User {
     Ordinary,
 }
 
-impl User {
-    /// The ordinary user that root becomes: `nobody`.
-    pub const NOBODY: u32 = 65534;
+/// The ordinary user that root becomes: `nobody`.
+pub const NOBODY: u32 = 65534;
 
+impl User {
     /// Those that the tests can be: root is also tried as an ordinary user, who is only tried as himself.
     pub fn all() -> &'static [Self] {
         if rustix::process::geteuid().is_root() { &[Self::Same, Self::Ordinary] } else { &[Self::Same] }
@@ -26,7 +26,7 @@ impl User {
             Self::Same => Command::new(program),
             Self::Ordinary => {
                 let mut command = Command::new("setpriv");
-                let nobody = Self::NOBODY.to_string();
+                let nobody = NOBODY.to_string();
                 command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(program);
                 command
             }

@@ -21,7 +21,7 @@ use crate::harness::{
     namespace::Namespace,
     project::Project,
     server::{Server, Setup},
-    user::User,
+    user::{NOBODY, User},
 };
 
 const FILE: &str = "[\"file\"]";
@@ -82,7 +82,7 @@ fn obstacles() -> Vec<Obstacle> {
             // Where this user is root in a namespace of his, the real root is another one.
             world: Some(|log| {
                 let act = if rustix::process::geteuid().is_root() {
-                    format!("chown {}", User::NOBODY)
+                    format!("chown {NOBODY}")
                 } else {
                     "mount --bind /etc/passwd".to_owned()
                 };
