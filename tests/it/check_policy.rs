@@ -6,7 +6,7 @@ use crate::harness::{project::Project, server::Setup};
 
 /// A policy without any warning.
 const STRICT: &str = "[dirs]\nallow = [\"public\"]\n[env]\ninherit = [\"LANG\"]\n[run]\nprojects = [\"chromium\"]\n\
-                      [sandbox]\nmode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"\n";
+                      [sandbox]\nmode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"\n[audit]\nsinks = [\"file\"]\n";
 
 fn project() -> Project {
     let project = Project::empty().file("public/x", "").file("other/x", "");

@@ -56,6 +56,7 @@ fn tool_says_what_the_first_policy_document_claims() {
 fn following_every_hint_ends_in_silence() {
     let (_, verdicts) = written_anew(&document("first-policy.md"));
     let expected = [
+        Verdict::Invalid,
         Verdict::ValidWithWarnings,
         Verdict::Invalid,
         Verdict::Invalid,

@@ -189,8 +189,9 @@ fn what_the_sandbox_leaves_open_is_told() {
         ("mode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"", None),
     ];
     for (line, expected) in rows {
-        let world = World::new()
-            .with_rules(format!("[dirs]\nallow = [\".\"]\n[env]\ninherit = []\n[sandbox]\n{line}\n"));
+        let world = World::new().with_rules(format!(
+            "[dirs]\nallow = [\".\"]\n[env]\ninherit = []\n[sandbox]\n{line}\n[audit]\nsinks = [\"file\"]\n"
+        ));
         let codes: Vec<_> = world.codes().into_iter().map(|(_, code)| code).collect();
         assert_eq!(codes, expected.into_iter().collect::<Vec<_>>(), "{line}");
     }

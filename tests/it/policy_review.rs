@@ -170,7 +170,7 @@ fn findings_are_ordered_by_place() {
     let places: Vec<_> =
         world.load().diagnostics.iter().map(|finding| world.redact(&finding.origin.to_string())).collect();
     let file = |place: &str| format!("[ROOT]/policies/policy.toml:{place}");
-    assert_eq!(places, [&file("3:8"), &file("5:10"), &file("5:21"), "PW_ALLOWED_DIR", "builtin"],);
+    assert_eq!(places, [&file("3:8"), &file("5:10"), &file("5:21"), "PW_ALLOWED_DIR", "builtin", "builtin"]);
 }
 
 #[test]
