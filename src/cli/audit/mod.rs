@@ -32,7 +32,7 @@ enum AuditCommand {
     /// Each record holds the hash of what stands before it, so a line that was changed, removed, put in or moved is found.
     /// That the end is missing, or that all of it was written anew, is found where the journal has the hashes:
     ///
-    ///     journalctl -o json -t playwright-warden | playwright-warden audit verify audit.jsonl --heads -
+    /// journalctl -o json -t playwright-warden | playwright-warden audit verify audit.jsonl --heads -
     ///
     /// Only entries count that journald marked as the file owner's or root's. Exit status: 0 sound, 1 not, 2 can't be read.
     #[command(verbatim_doc_comment)]
