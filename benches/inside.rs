@@ -86,7 +86,7 @@ fn audit(criterion: &mut Criterion) {
     let context = Context::of(&load(&inputs).policy.unwrap());
     let decision = DecisionId::draw().unwrap();
     let log = AuditLog::new(load(&inputs).policy.unwrap().audit(), None, context.clone());
-    let call = log.call("run_tests", None, &Map::new());
+    let call = log.call("run_tests", None, &Map::new(), &[]);
     let (rule, place) = ("dirs.allow".to_owned(), "/etc/playwright-warden/policy.toml:4:10".to_owned());
     let subject = "/srv/shop".to_owned();
     let decided = Decided { decision, call, verdict: Verdict::Allow, rule, place, subject, sandbox: None };

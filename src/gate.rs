@@ -24,7 +24,8 @@ use crate::{
             checks::{Check, Decision, Denial},
         },
         permissions::Permissions,
-        request::{arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests},
+        request::{Request, arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests},
+        tool::ToolName,
     },
 };
 
@@ -171,7 +172,8 @@ impl Gate {
 
     /// What will be written down of a call.
     pub fn call(&self, tool: &str, client: Option<Client>, arguments: &Map<String, Value>) -> Call {
-        self.audit.call(tool, client, arguments)
+        let known = ToolName::parse(tool).map(Request::argument_names).unwrap_or_default();
+        self.audit.call(tool, client, arguments, &known)
     }
 
     /// Grants a run.
@@ -209,7 +211,8 @@ impl Gate {
     /// # Errors
     /// [`AuditError`] when it can't be written down.
     pub fn refuse_arguments(&self, call: Call, error: &ArgumentError) -> Result<(), AuditError> {
-        self.refuse(call, "builtin.arguments", error.to_string())
+        // Its message repeats what was given, which may be a secret.
+        self.refuse(call, "builtin.arguments", error.place())
     }
 
     /// Writes down a call of a tool that does not exist.

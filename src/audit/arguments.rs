@@ -10,7 +10,7 @@ use crate::{
         denylist::{self, Rule},
         recording::AuditArguments,
     },
-    text,
+    text::{self, redactor::without_passwords},
 };
 
 /// A longer text is cut at so many bytes.
@@ -23,13 +23,24 @@ const ITEMS: usize = 32;
 const WITHHELD: &str = "[withheld]";
 
 /// Gives what is written down of the arguments.
-pub(super) fn audited(arguments: &Map<String, Value>, detail: AuditArguments) -> Option<Value> {
+///
+/// Of a name that the tool does not know, nothing is known of what stands in it: it is told by its name alone.
+pub(super) fn audited(
+    arguments: &Map<String, Value>,
+    known: &[&str],
+    detail: AuditArguments,
+) -> Option<Value> {
     match detail {
         AuditArguments::None => None,
         AuditArguments::Redacted => {
             let few = arguments.iter().take(ITEMS);
-            let mut told: Map<String, Value> =
-                few.map(|(name, value)| (cut(name, NAME_BYTES), redacted(name, value))).collect();
+            let mut told: Map<String, Value> = few
+                .map(|(name, value)| {
+                    let told =
+                        if known.contains(&name.as_str()) { redacted(name, value) } else { WITHHELD.into() };
+                    (of_variable(name), told)
+                })
+                .collect();
             if let Some(more) = more(arguments.len()) {
                 told.insert("…".to_owned(), more);
             }
@@ -46,7 +57,7 @@ fn redacted(name: &str, value: &Value) -> Value {
     } else if denylist::rows().any(|row| row.rule == Rule::Part && name.contains(row.text)) {
         return WITHHELD.into();
     } else {
-        |text| cut(text, TEXT_BYTES).into()
+        |text| cut(&without_passwords(text), TEXT_BYTES).into()
     };
     let item = |item: &Value| match item {
         Value::Null | Value::Bool(_) | Value::Number(_) => item.clone(),
@@ -55,12 +66,15 @@ fn redacted(name: &str, value: &Value) -> Value {
         Value::Object(_) => "[object]".into(),
     };
     match value {
-        Value::Object(entries) => {
-            list(entries.keys().map(|name| cut(name, NAME_BYTES).into()), entries.len())
-        }
+        Value::Object(entries) => list(entries.keys().map(|name| of_variable(name).into()), entries.len()),
         Value::Array(items) => list(items.iter().map(item), items.len()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => item(value),
     }
+}
+
+/// A name, of which what stands behind a `=` may be a value.
+fn of_variable(name: &str) -> String {
+    cut(name.split('=').next().unwrap_or_default(), NAME_BYTES)
 }
 
 /// What stands before the `=` of `NAME=value`; a text without one may be a value.
@@ -91,7 +105,7 @@ mod tests {
 
     fn told(arguments: Value) -> Value {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        audited(&arguments, AuditArguments::Redacted).unwrap()
+        audited(&arguments, &["env", "project", "spec", "tag"], AuditArguments::Redacted).unwrap()
     }
 
     #[test]
@@ -106,20 +120,25 @@ mod tests {
             ),
             ("written as a text", json!({ "env": format!("A={secret}") }), json!({ "env": "A" })),
             (
-                "under another name",
-                json!({ "environment": { "A": secret } }),
-                json!({ "environment": ["A"] }),
+                "in the name of a variable",
+                json!({ "env": { format!("A={secret}"): 1 } }),
+                json!({ "env": ["A"] }),
             ),
-            ("in another object", json!({ "set": { "A": secret } }), json!({ "set": ["A"] })),
+            ("in another object", json!({ "tag": { "A": secret } }), json!({ "tag": ["A"] })),
             (
                 "in a list of objects",
-                json!({ "set": [{ "A": secret }, [secret]] }),
-                json!({ "set": ["[object]", "[list]"] }),
+                json!({ "tag": [{ "A": secret }, [secret]] }),
+                json!({ "tag": ["[object]", "[list]"] }),
             ),
             (
-                "as an argument",
-                json!({ "apiToken": secret, "PASSWORD": secret }),
-                json!({ "apiToken": "[withheld]", "PASSWORD": "[withheld]" }),
+                "as an argument that the tool does not know",
+                json!({ "BASE_URL": secret, "set": { "A": secret }, format!("A={secret}"): 1 }),
+                json!({ "BASE_URL": "[withheld]", "set": "[withheld]", "A": "[withheld]" }),
+            ),
+            (
+                "in a URL",
+                json!({ "spec": format!("https://me:{secret}@host/x") }),
+                json!({ "spec": "https://me:[redacted password]@host/x" }),
             ),
         ] {
             let told = told(arguments);
@@ -149,6 +168,6 @@ mod tests {
 
     #[test]
     fn nothing_is_written_down_where_the_policy_says_so() {
-        assert_eq!(audited(&Map::new(), AuditArguments::None), None);
+        assert_eq!(audited(&Map::new(), &[], AuditArguments::None), None);
     }
 }

@@ -146,9 +146,16 @@ fn head(entry: &Entry, owners: &Owners) -> Option<Head> {
     if uid != 0 && !owners.uids.contains(&uid) {
         return None;
     }
-    let here = file_of(&entry.file).is_some_and(|file| owners.files.contains(&file));
+    let here = files_of(&entry.file).any(|file| owners.files.contains(&file));
     let (chain, hash) = (chain_of(&entry.chain)?, hash_of(&entry.hash)?);
     Some(Head { chain, seq: entry.seq.parse().ok()?, hash, here, seen: false })
+}
+
+/// The paths of an entry; a field that stands more than once is an array of its values.
+fn files_of(value: &Value) -> impl Iterator<Item = PathBuf> {
+    let several = value.as_array().filter(|values| values.iter().any(|value| !value.is_number()));
+    let values = several.map_or(std::slice::from_ref(value), Vec::as_slice);
+    values.iter().filter_map(file_of)
 }
 
 /// A path; one with characters that are not printable is an array of bytes.

@@ -6,7 +6,7 @@
 use std::{
     io,
     os::unix::{ffi::OsStrExt, net::UnixDatagram},
-    path::Path,
+    path::PathBuf,
     time::Duration,
 };
 
@@ -66,16 +66,16 @@ pub fn look() -> Result<(), JournalError> {
 ///
 /// # Errors
 /// [`JournalError`] when nobody listens, or nobody takes it in time.
-pub(super) fn send(message: Message<'_>, file: Option<&Path>) -> Result<(), JournalError> {
+pub(super) fn send(message: Message<'_>, files: &[PathBuf]) -> Result<(), JournalError> {
     let socket = UnixDatagram::unbound()?;
     socket.connect(SOCKET)?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    let datagram = datagram(message, file);
+    let datagram = datagram(message, files);
     let sent = socket.send(&datagram)?;
     if sent == datagram.len() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::WriteZero).into()) }
 }
 
-fn datagram(message: Message<'_>, file: Option<&Path>) -> Vec<u8> {
+fn datagram(message: Message<'_>, files: &[PathBuf]) -> Vec<u8> {
     let mut fields = Fields::default();
     let record = message.record();
     let told = match message {
@@ -90,7 +90,8 @@ fn datagram(message: Message<'_>, file: Option<&Path>) -> Vec<u8> {
     if let Some(decision) = record.decision() {
         fields.put("PW_DECISION", decision.to_string().as_bytes());
     }
-    if let Some(file) = file {
+    // A field may stand twice.
+    for file in files {
         fields.put("PW_FILE", file.as_os_str().as_bytes());
     }
     match message {

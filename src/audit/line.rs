@@ -29,11 +29,18 @@ pub(super) fn line(context: &Context, link: Option<&Link>, record: &Record) -> S
     }
     let mut cut = fields;
     cut.insert("truncated".to_owned(), true.into());
-    for (bytes, items) in CUTS {
-        cut.values_mut().for_each(|value| shorten(value, bytes, items));
-        let text = ascii(&Value::Object(cut.clone()));
-        if text.len() < LINE_BYTES {
-            return text;
+    // What a client chose is cut before what was decided.
+    for names in [&["arguments", "client", "layers"][..], &["tool", "place", "rule", "subject"]] {
+        for (bytes, items) in CUTS {
+            for name in names {
+                if let Some(value) = cut.get_mut(*name) {
+                    shorten(value, bytes, items);
+                }
+            }
+            let text = ascii(&Value::Object(cut.clone()));
+            if text.len() < LINE_BYTES {
+                return text;
+            }
         }
     }
     // The rest is a fixed number of short texts.

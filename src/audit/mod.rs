@@ -66,7 +66,8 @@ impl AuditLog {
         let has = |kind| rules.sinks().iter().any(|sink| sink.value == kind);
         let sinks = Sinks {
             context,
-            file: has(AuditSink::File).then(|| LogFile::new(&rules.file().value, home)),
+            file: has(AuditSink::File)
+                .then(|| LogFile::new(&rules.file().value, home).named(rules.file_as_named())),
             journal: has(AuditSink::Journald).then_some(Journal { tip: None }),
             begun: false,
             tried: false,
@@ -80,8 +81,17 @@ impl AuditLog {
     }
 
     /// What may be written down of a call.
-    pub fn call(&self, tool: &str, client: Option<Client>, arguments: &Map<String, Value>) -> Call {
-        let arguments = self.sinks.as_ref().and_then(|_| arguments::audited(arguments, self.arguments));
+    ///
+    /// `known` are the names of the tool's arguments.
+    pub fn call(
+        &self,
+        tool: &str,
+        client: Option<Client>,
+        arguments: &Map<String, Value>,
+        known: &[&str],
+    ) -> Call {
+        let written = |_| arguments::audited(arguments, known, self.arguments);
+        let arguments = self.sinks.as_ref().and_then(written);
         Call { tool: tool.to_owned(), client, arguments }
     }
 
@@ -235,8 +245,8 @@ impl Sinks {
         if entries.is_none() && reach == Reach::Again {
             return taken;
         }
-        let path = self.file.as_ref().map(LogFile::canonical);
-        let deliver = |message| journal::send(message, path.as_deref());
+        let paths = self.file.as_ref().map(LogFile::names).unwrap_or_default();
+        let deliver = |message| journal::send(message, &paths);
         let sent = match &entries {
             Some(entries) => entries.iter().map(Message::Head).try_for_each(deliver),
             None => deliver(Message::Unfiled(record, &line::line(&self.context, None, record))),

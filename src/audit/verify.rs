@@ -72,7 +72,9 @@ pub struct Verification {
     pub anchored: bool,
     /// The records that were read.
     pub records: u64,
-    /// The chains that they belong to, in the order of their first record.
+    /// How many chains they belong to.
+    pub chain_count: u64,
+    /// The first 200 of them, in the order of their first record.
     pub chains: Vec<String>,
     /// How the heads compare.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +94,10 @@ pub struct Verifier {
     found: Verification,
     anchoring: Anchoring,
     last: Option<Last>,
+    /// How many chains began.
+    begun: u64,
+    /// Where the records without a head begin that come after one with a head, or first.
+    headless: Option<(String, u64)>,
     /// Lines since the last record that are none.
     strange: Vec<(String, u64)>,
 }
@@ -105,6 +111,15 @@ struct Last {
     line: u64,
     /// What stands in the file from its start on.
     bytes: digest::Pieces,
+}
+
+/// What a last line is that is no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastLine {
+    /// A write that was cut off.
+    Torn,
+    /// Nothing that a server wrote.
+    Foreign,
 }
 
 /// Where a line stands.
@@ -129,11 +144,13 @@ impl Verifier {
         let mut pieces = Pieces::new(reader);
         let mut at = At { file: number, name, line: 0 };
         let mut before = End::Newline;
+        let mut is_long = false;
         // What stands in this file before its first record.
         let mut beginning = None;
         while let Some((piece, end)) = pieces.read()? {
             let goes_on = before == End::More;
             before = end;
+            is_long = goes_on || end == End::More;
             if !goes_on {
                 at.line = at.line.saturating_add(1);
             }
@@ -158,17 +175,19 @@ impl Verifier {
                 self.strange.push((name.to_owned(), at.line));
             }
         }
-        self.end_of_file(at, before);
+        // No write of ours is as long as that.
+        let is_torn = before != End::Newline && !is_long;
+        self.end_of_file(at, if is_torn { LastLine::Torn } else { LastLine::Foreign });
         Ok(())
     }
 
     /// A write that was cut off has no line break; what has one and is no record was put there.
-    fn end_of_file(&mut self, at: At<'_>, end: End) {
+    fn end_of_file(&mut self, at: At<'_>, last: LastLine) {
         let here = |(file, _): &(String, u64)| file == at.name;
         if !self.strange.iter().any(here) {
             return;
         }
-        if end == End::Newline {
+        if last == LastLine::Foreign {
             let strange = std::mem::take(&mut self.strange);
             for (_, line) in strange.into_iter().filter(here) {
                 let message = "this line is no record, and no record follows it";
@@ -190,11 +209,14 @@ impl Verifier {
             }
             Some(last) => self.next(at, &link, last, &strange),
         }
-        if self.found.records == 0 || last.is_none_or(|last| last.link.chain != link.chain) {
-            self.found.chains.push(link.chain.clone());
+        if last.as_ref().is_none_or(|last| last.link.chain != link.chain) {
+            self.begun = self.begun.saturating_add(1);
+            if self.found.chains.len() < FINDINGS {
+                self.found.chains.push(link.chain.clone());
+            }
         }
         self.found.records = self.found.records.saturating_add(1);
-        self.told_by_the_server(at, &link, text);
+        self.told_by_the_server(at, &link, text, last.as_ref());
         self.compare(at, &link, text);
         let mut bytes = digest::Pieces::default();
         bytes.add(text);
@@ -272,7 +294,7 @@ impl Verifier {
     }
 
     /// What a server that ran at the time saw happen to its file.
-    fn told_by_the_server(&mut self, at: At<'_>, link: &Link, text: &[u8]) {
+    fn told_by_the_server(&mut self, at: At<'_>, link: &Link, text: &[u8], last: Option<&Last>) {
         let is_continued = text.windows(CONTINUED.len()).any(|part| part == CONTINUED);
         let Some(record) = is_continued.then(|| serde_json::from_slice::<Value>(text).ok()).flatten() else {
             return;
@@ -284,14 +306,32 @@ impl Verifier {
         let other =
             if word("/after/chain") == link.chain { "" } else { ", and found another chain in its place" };
         let message = format!("a server saw that its file was {}{other}", word("/reason"));
-        self.note(at, "seen-by-server", message);
+        let is_before = |last: &Last| {
+            let place = (last.link.chain.as_str(), Some(last.link.seq));
+            place == (word("/after/chain"), record.pointer("/after/seq").and_then(Value::as_u64))
+                && last.bytes.clone().sha256() == word("/after/digest")
+        };
+        // A file that was renamed or removed may be elsewhere; one that was cut or changed in its place is not.
+        let is_lost = matches!(word("/reason"), "truncated" | "rewritten") && !last.is_some_and(is_before);
+        let weight = if is_lost { Weight::Fault } else { Weight::Note };
+        self.put(weight, at, "seen-by-server", message);
     }
 
     fn compare(&mut self, at: At<'_>, link: &Link, text: &[u8]) {
         let Some(heads) = &mut self.heads else { return };
         match heads.compare(&link.chain, link.seq, &digest::sha256(text)) {
-            Said::Same => self.anchoring.confirmed = self.anchoring.confirmed.saturating_add(1),
-            Said::Nothing => self.anchoring.without_head = self.anchoring.without_head.saturating_add(1),
+            Said::Same => {
+                self.anchoring.confirmed = self.anchoring.confirmed.saturating_add(1);
+                if let Some((name, line)) = self.headless.take() {
+                    let message = "from here on records have no head, and later ones have: the journal dropped them, or \
+                                   they were put in while the server did not write";
+                    self.note(At { file: at.file, name: &name, line }, "without-head", message.to_owned());
+                }
+            }
+            Said::Nothing => {
+                self.anchoring.without_head = self.anchoring.without_head.saturating_add(1);
+                self.headless.get_or_insert_with(|| (at.name.to_owned(), at.line));
+            }
             Said::Other => {
                 self.fault(
                     at,
@@ -339,6 +379,17 @@ impl Verifier {
             }
             self.found.anchored = self.anchoring.confirmed > 0;
             self.found.anchoring = Some(self.anchoring);
+        }
+        self.found.chain_count = self.begun;
+        if self.found.records == 0 {
+            let message = "there is no record in it: it is empty, or no audit log".to_owned();
+            self.found.put(Finding {
+                weight: Weight::Fault,
+                code: "no-records",
+                file: None,
+                line: None,
+                message,
+            });
         }
         self.found.sound = self.found.faults == 0;
         self.found

@@ -144,26 +144,64 @@ impl Compiler<'_> {
                 }
             }
         }
+        let file = self.audit_file();
         AuditRules {
             sinks,
-            file: self.audit_file(),
-            args: self.strictest("audit.args", |set| set.audit.args, default::AUDIT_ARGS),
-            on_error: self.strictest("audit.on_error", |set| set.audit.on_error, default::AUDIT_ON_ERROR),
+            args: self.recorded("audit.args", |set| set.audit.args, default::AUDIT_ARGS),
+            on_error: self.recorded("audit.on_error", |set| set.audit.on_error, default::AUDIT_ON_ERROR),
+            named: self.audit_file_as_named(&file.value),
+            file,
         }
     }
 
-    /// `audit.file` of the system, if it sets one, else that of the granting layer. Of several of the system's the
-    /// first by name is as good as any, and whatever their order the same.
+    /// Says whether a layer of the system names sinks: then what it leaves out of `[audit]` has its default there, so that
+    /// nobody can turn the system's log aside.
+    fn is_systems_log(layer: &Layer) -> bool {
+        layer.summary.source.scope() == Some(Scope::System) && layer.settings.audit.sinks.is_some()
+    }
+
+    /// The stricter, to which the system's log counts with its defaults.
+    fn recorded<T: Ord + Copy>(
+        &self,
+        key: &str,
+        get: impl Fn(&Settings) -> Option<T>,
+        default: T,
+    ) -> Sourced<T> {
+        let system = self.layers.iter().filter(|layer| Self::is_systems_log(layer));
+        let absent = system.filter(|layer| get(&layer.settings).is_none());
+        let absent = absent.map(|layer| Sourced::new(default, layer.places.of("audit.sinks")));
+        let set = self.strictest(key, &get, default);
+        strictest(std::iter::once(set.clone()).chain(absent)).unwrap_or(set)
+    }
+
+    /// The name of the log by which it was written, where symlinks lead from it elsewhere.
+    fn audit_file_as_named(&self, file: &Path) -> PathBuf {
+        let written = self.written_audit_file();
+        let written = Path::new(&written.value);
+        let parent = written.parent().and_then(Path::to_str);
+        let parent = parent.and_then(|parent| PathGlob::parse(parent, Syntax::Literal, self.base).ok());
+        let alias = parent.as_ref().and_then(PathGlob::alias).zip(written.file_name());
+        alias.map_or_else(|| file.to_owned(), |(parent, name)| parent.join(name))
+    }
+
+    /// `audit.file` of the system, if it sets one or names sinks, else that of the granting layer. Of several of the
+    /// system's the first by name is as good as any, and whatever their order the same.
+    fn written_audit_file(&self) -> Sourced<String> {
+        let file_of = |layer: &&Layer| layer.settings.audit.file.clone();
+        let system =
+            || self.layers.iter().filter(|layer| layer.summary.source.scope() == Some(Scope::System));
+        let decides = system().filter(|layer| file_of(layer).is_some()).min_by_key(file_of);
+        let decides = decides.or_else(|| system().find(|layer| Self::is_systems_log(layer)));
+        let granting = self.layers.iter().find(|layer| layer.summary.role == Role::Grant);
+        let written = decides
+            .or(granting)
+            .and_then(|layer| Some(Sourced::new(file_of(&layer)?, layer.places.of("audit.file"))));
+        written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()))
+    }
+
     fn audit_file(&mut self) -> Sourced<PathBuf> {
         let key = "audit.file";
-        let file_of = |layer: &&Layer| layer.settings.audit.file.clone();
-        let system = self.layers.iter().filter(|layer| layer.summary.source.scope() == Some(Scope::System));
-        let system = system.filter(|layer| file_of(layer).is_some()).min_by_key(file_of);
-        let granting = self.layers.iter().find(|layer| layer.summary.role == Role::Grant);
-        let written = system
-            .or(granting)
-            .and_then(|layer| Some(Sourced::new(layer.settings.audit.file.clone()?, layer.places.of(key))));
-        let written = written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()));
+        let written = self.written_audit_file();
         match file(&written.value, self.base) {
             Ok(path) => Sourced::new(path, written.origin),
             Err(fault) => {

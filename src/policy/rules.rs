@@ -279,6 +279,7 @@ impl SandboxRules {
 pub struct AuditRules {
     pub(in crate::policy) sinks: Vec<Sourced<AuditSink>>,
     pub(in crate::policy) file: Sourced<PathBuf>,
+    pub(in crate::policy) named: PathBuf,
     pub(in crate::policy) args: Sourced<AuditArguments>,
     pub(in crate::policy) on_error: Sourced<AuditFailure>,
 }
@@ -292,6 +293,11 @@ impl AuditRules {
     /// `audit.file`: absolute, in a canonical directory; its last component is left to who opens it.
     pub const fn file(&self) -> &Sourced<PathBuf> {
         &self.file
+    }
+
+    /// `audit.file` by the name that the policy gives it, absolute: another one where symlinks lead elsewhere.
+    pub fn file_as_named(&self) -> &Path {
+        &self.named
     }
 
     /// `audit.args`.

@@ -318,8 +318,17 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if request.method == "tools/call" {
+            let (warden, client) = (Arc::clone(&self.warden), client(&context));
+            let refused = self.warden.beside(move || {
+                let call = warden.gate.call("tools/call", client, &Map::new());
+                warden.gate.refuse_tool(call, "malformed params")
+            });
+            // It is refused in any case; standard error tells of a log that can't be written.
+            drop(refused.await);
+        }
         Err(match request.method.as_str() {
             method @ ("tools/call" | "tools/list" | "server/discover") => {
                 ErrorData::invalid_params(format!("malformed params for {method}"), None)

@@ -146,6 +146,11 @@ fn base64_core(value: &str, shift: usize, alphabet: &impl base64::Engine) -> Str
     encoded.get((shift * 8).div_ceil(6)..whole).unwrap_or_default().to_owned()
 }
 
+/// Takes the passwords out of the URLs in a text.
+pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    redact_passwords(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
 /// Takes the password out of each `scheme://user:password@host`; `None` where there is none.
 fn redact_passwords(text: &str) -> Option<String> {
     let mut out = String::new();

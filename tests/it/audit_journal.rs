@@ -50,7 +50,7 @@ fn each_record_is_an_entry_with_the_hash_of_its_line() {
         log.assert_sound(&[&log.path()]);
         log.assert_fault(&[&log.path()], Some(&heads), "missing-records");
         fs::write(log.path(), "").unwrap();
-        log.assert_sound(&[&log.path()]);
+        log.assert_fault(&[&log.path()], None, "no-records");
         log.assert_fault(&[&log.path()], Some(&heads), "missing-records");
         log.assert_fault(&[&log.path()], Some(&journal.json(uid(&log) + 7)), "no-heads");
     }

@@ -199,6 +199,33 @@ fn heads_of_other_users_do_not_count_and_roots_do() {
     assert_eq!(first_fault(&SAMPLE, Some("")), Some(("no-heads", 0)));
 }
 
+/// A symlink that was on the way to the log for a while leaves its heads under both names.
+#[test]
+fn heads_count_for_each_name_of_the_file() {
+    let other = forged(Some(&"a".repeat(32)));
+    let truth = journal(&SAMPLE, OWNER, PATH);
+    let named = journal(&other, OWNER, "NAMES")
+        .replace("\"NAMES\"", &json!(["/aside/audit.jsonl", PATH]).to_string());
+    assert_eq!(first_fault(&SAMPLE, Some(&format!("{truth}{named}"))), Some(("missing-records", 0)));
+}
+
+#[test]
+fn records_without_heads_among_others_are_told() {
+    let heads = journal(&[&SAMPLE[..1], &SAMPLE[2..]].concat(), OWNER, PATH);
+    let found = verified(&[&text(&SAMPLE)], Some(&heads));
+    assert!(found.sound && found.findings[0].code == "without-head", "{found:?}");
+    assert_eq!(found.anchoring.unwrap().without_head, 1);
+}
+
+#[test]
+fn what_holds_no_record_is_no_sound_log() {
+    for content in ["", "hello", &"\0".repeat(100_000), &"x\n".repeat(9_000)] {
+        assert!(!verified(&[content], None).sound, "{:?}", content.get(..9));
+    }
+    let followed = format!("{}{}", text(&SAMPLE), "\0".repeat(100_000));
+    assert_eq!(verified(&[&followed], None).findings[0].code, "no-record");
+}
+
 #[test]
 fn heads_of_another_log_are_no_fault() {
     let other = journal(&forged(Some(&"a".repeat(32))), OWNER, "/elsewhere/audit.jsonl");

@@ -105,6 +105,32 @@ fn users_own_policy_gains_nothing() {
     assert!(is_allowed(|| limited.launched_in("public"), "run_tests", &call), "what root allows is allowed");
 }
 
+/// What the system's log leaves unsaid has its default there, so a user can neither go on without it nor move it.
+#[test]
+fn users_own_policy_does_not_turn_the_systems_audit_log_aside() {
+    const ASIDE: &str = "[audit]\nsinks = [\"file\"]\non_error = \"continue\"\nargs = \"none\"\nfile = \"/nonexistent/audit.jsonl\"";
+    let refused = |machine: &Machine| {
+        let server = machine.launched_in("public").start();
+        let reply = server.call("get_policy", json!({}));
+        (reply.at("/code") == "audit_unavailable", server)
+    };
+    let control = machine().users_policy(ASIDE);
+    let (is_refused, server) = refused(&control);
+    assert!(!is_refused, "the control: {}", server.said());
+    let log = |machine: &Machine| machine.home().join(".local/state/playwright-warden/audit.jsonl");
+    assert!(!log(&control).exists());
+
+    let limited = machine().policy("policy.toml", "[audit]\nsinks = [\"file\"]").users_policy(ASIDE);
+    let (is_refused, _server) = refused(&limited);
+    assert!(!is_refused, "the log is where it always is");
+    let written = fs::read_to_string(log(&limited)).unwrap();
+    assert!(written.contains("\"arguments\":{}") && written.contains("get_policy"), "{written}");
+    // Where that can't be written, no call goes on.
+    fs::remove_file(log(&limited)).unwrap();
+    fs::create_dir(log(&limited)).unwrap();
+    assert!(refused(&limited).0);
+}
+
 #[test]
 fn named_policy_gains_nothing() {
     assert_nothing_is_gained(

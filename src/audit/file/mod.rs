@@ -114,6 +114,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
+    name: PathBuf,
     home: Option<PathBuf>,
     file: Option<File>,
     known: Option<Known>,
@@ -128,7 +129,8 @@ enum Place {
 impl LogFile {
     /// A file that is opened when the first record comes; missing directories are made below the home only.
     pub fn new(path: &Path, home: Option<&Path>) -> Self {
-        Self { path: path.to_owned(), home: home.map(Path::to_owned), file: None, known: None }
+        let (path, home) = (path.to_owned(), home.map(Path::to_owned));
+        Self { name: path.clone(), path, home, file: None, known: None }
     }
 
     /// Looks whether it would take a record, and makes nothing.
@@ -144,9 +146,19 @@ impl LogFile {
         &self.path
     }
 
-    /// Where it is, without symlinks: the name by which `audit verify` knows it.
-    pub fn canonical(&self) -> PathBuf {
-        locate(&self.path).map_or_else(|_| self.path.clone(), |found| found.path)
+    /// The same file, known also by the name that the policy gives it.
+    #[must_use]
+    pub fn named(self, name: &Path) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
+    /// The names by which `audit verify` knows it: without symlinks, and as the policy names it, so that a symlink that
+    /// was there for a while hides nothing.
+    pub fn names(&self) -> Vec<PathBuf> {
+        let canonical = locate(&self.path).map_or_else(|_| self.path.clone(), |found| found.path);
+        let mut names = vec![canonical, self.name.clone()];
+        names.dedup();
+        names
     }
 
     /// Appends a record, tied to what stands before it; gives the lines that were written for it.

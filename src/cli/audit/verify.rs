@@ -26,7 +26,7 @@ use crate::{
 const FORMAT_VERSION: &str = "1.0";
 /// What is said of a log without heads.
 const NOT_ANCHORED: &str = "consistent, not anchored: whoever may write the file could have written all of it anew, \
-or cut its end; --heads compares it with the journal";
+cut its ends or changed its last line; --heads compares it with the journal";
 
 /// Verifies the files of a log.
 ///
@@ -80,7 +80,7 @@ fn write_human(out: &mut impl Write, found: &Verification) -> io::Result<()> {
     if found.more_findings > 0 {
         writeln!(out, "and {} more", found.more_findings)?;
     }
-    writeln!(out, "records: {}, chains: {}", found.records, found.chains.len())?;
+    writeln!(out, "records: {}, chains: {}", found.records, found.chain_count)?;
     if let Some(heads) = &found.anchoring {
         writeln!(
             out,
@@ -90,7 +90,12 @@ fn write_human(out: &mut impl Write, found: &Verification) -> io::Result<()> {
     }
     match (found.sound, found.anchored) {
         (false, _) => writeln!(out, "NOT SOUND: this log is not as it was written"),
-        (true, true) => writeln!(out, "sound: consistent, and as the journal has it"),
+        (true, true) => match found.anchoring.as_ref().map_or(0, |heads| heads.without_head) {
+            0 => writeln!(out, "sound: consistent, and as the journal has it"),
+            some => {
+                writeln!(out, "sound as far as the journal goes: consistent, but {some} records have no head")
+            }
+        },
         (true, false) => writeln!(out, "{NOT_ANCHORED}"),
     }
 }

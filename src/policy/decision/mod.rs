@@ -16,7 +16,10 @@ use crate::{
         decision::checks::{Checks, Decision, Denial},
         limits::{Bytes, Limit, Limits},
         origin::{Origin, Sourced},
-        pattern::name::{EnvName, NamePattern},
+        pattern::{
+            name::{EnvName, NamePattern},
+            path_glob::PathGlob,
+        },
         permissions::Permissions,
         request::{
             Request,
@@ -234,16 +237,16 @@ impl Policy {
             }
             Err(DirRefusal::NotGranted(layer)) => {
                 checks.pass("dirs.deny", Vec::new(), &canonical);
-                let allowed = self.dirs().allow();
-                let narrow = allowed.lists().find(|list| list.key == *layer).unwrap_or(allowed.granted());
-                let allowed = narrow.entries.iter();
-                let shown = allowed.map(|entry| match entry.value.literal() {
-                    Some(path) => format!("`{}`", path.display()),
-                    None => format!("`{}`", entry.value.as_written()),
-                });
-                let permitted = shown.collect::<Vec<_>>().join(", ");
+                // What one layer allows is of no use where another one does not.
+                let common = self.dirs().allow().common(PathGlob::covers);
+                let shown: Vec<String> = common.iter().map(|entry| format!("`{}`", entry.value)).collect();
+                let permitted = if shown.is_empty() {
+                    "get_policy tells what is".to_owned()
+                } else {
+                    format!("{} and what is below", shown.join(", "))
+                };
                 let denial = Denial::implicit("dirs.allow", layer, &canonical, refused());
-                return Err(checks.fail(denial.permitting(format!("{permitted} and what is below"))));
+                return Err(checks.fail(denial.permitting(permitted)));
             }
         };
         checks.pass("dirs.deny", Vec::new(), &canonical);

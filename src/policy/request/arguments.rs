@@ -54,6 +54,17 @@ impl ArgumentError {
         Self::Invalid { at: echo(at), problem: echo(&problem.into()) }
     }
 
+    /// What it is about, without the value.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Unknown { name, .. } => {
+                format!("unknown argument `{}`", name.split('=').next().unwrap_or_default())
+            }
+            Self::NoSuchTool(tool) => tool.to_string(),
+            Self::Invalid { at, .. } => format!("at `{}`", at.split('=').next().unwrap_or_default()),
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&str> {
         match self {
@@ -113,6 +124,12 @@ impl<T: DeserializeOwned + JsonSchema> Reader<T> {
     #[expect(clippy::new_without_default, reason = "a `static` needs a `const fn`")]
     pub const fn new() -> Self {
         Self { schema: LazyLock::new(schema_of::<T>), arguments: PhantomData }
+    }
+
+    /// The names of the arguments.
+    pub fn names(&self) -> Vec<&str> {
+        let properties = self.schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flat_map(Map::keys).map(String::as_str).collect()
     }
 
     /// Reads the arguments of a call; a `null` counts as absent, an empty string is refused.

@@ -64,7 +64,7 @@ pub struct GetFailedTestsArguments {
     cursor: Option<String>,
 }
 
-static READER: Reader<GetFailedTestsArguments> = Reader::new();
+pub(super) static READER: Reader<GetFailedTestsArguments> = Reader::new();
 
 impl GetFailedTests {
     /// Parses the arguments of a call.

@@ -30,6 +30,21 @@ pub enum Request {
 }
 
 impl Request {
+    /// The names of a tool's arguments.
+    pub fn argument_names(tool: ToolName) -> Vec<&'static str> {
+        match tool {
+            ToolName::RunTests => run_tests::READER.names(),
+            ToolName::GetFailedTests => failed_tests::READER.names(),
+            ToolName::GetPolicy
+            | ToolName::ListTests
+            | ToolName::GetRunStatus
+            | ToolName::CancelRun
+            | ToolName::GetTestAttachment
+            | ToolName::GetTrace
+            | ToolName::Screenshot => Vec::new(),
+        }
+    }
+
     /// Parses the arguments of a call.
     ///
     /// # Errors

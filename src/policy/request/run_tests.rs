@@ -303,7 +303,7 @@ pub struct RunTestsArguments {
     include: IncludeTests,
 }
 
-static READER: Reader<RunTestsArguments> = Reader::new();
+pub(super) static READER: Reader<RunTestsArguments> = Reader::new();
 
 impl RunTests {
     /// Parses the arguments of a call.
