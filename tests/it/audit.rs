@@ -171,7 +171,6 @@ fn a_line_has_at_most_8_kib_whatever_the_arguments() {
     let cut: Vec<bool> = decided.iter().map(|record| record["truncated"] == true).collect();
     // The first has one long text, which is cut before it could make the line too long.
     assert_eq!(cut, [false, true, true]);
-    assert_eq!(decided[1]["subject"], json!(project.path()), "what was decided is cut last");
     log.assert_sound(&[&log.path()]);
 }
 
