@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
     time::SystemTime,
 };
 
@@ -18,7 +17,6 @@ use crate::{
     },
     policy::request::failed_tests::{GetFailedTests, IncludeOutcomes},
     report::{Report, TestCase, json::read, outcome::Outcome},
-    run_dir::RunDir,
     runner::tracker::PastRun,
     server::{
         Warden,
@@ -28,6 +26,7 @@ use crate::{
             fit::{self, Caps},
             refusals,
         },
+        run::results::{self, Unread},
         secrets,
     },
     text::redactor::Redactor,
@@ -84,20 +83,19 @@ pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult 
     let run_id = run_id.clone();
     let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
     let project = grant.project().path().to_owned();
-    let (source, file) = match run_id {
+    let (source, report) = match run_id {
         Some(run_id) => of_run(warden, &grant, &run_id)?,
         None => latest(warden, &grant)?,
     };
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
-    let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
     refuse_foreign(&report, &project)?;
     let told =
         Told { report: &report, project: &project, redactor: &redactor, source, include, limit, cursor };
     Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
 }
 
-type Found = (SourceAnswer, ContainedFile);
+type Found = (SourceAnswer, Report);
 
 /// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
 fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, ToolError> {
@@ -107,19 +105,17 @@ fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, Too
         let hint = "leave runId out for the project's last results, or run the tests again";
         ToolError::new(ErrorCode::RunNotFound, "no run of this project has this id").with_hint(hint)
     })?;
-    open_run(&past, grant)
+    read_run(&past, grant)
 }
 
-fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> {
-    let name = RelPath::parse(RunDir::REPORT).map_err(|error| ToolError::internal(&error))?;
-    let file = past
-        .directory
-        .dir()
-        .open_file(&name, grant.terms().report_bytes())
-        .map_err(|error| refusals::unopened_of_run(&error))?;
+fn read_run(past: &PastRun, grant: &ReadGrant) -> Result<Found, ToolError> {
+    let report = results::report(&past.directory, grant.terms().report_bytes()).map_err(|why| match why {
+        Unread::Unopened(error) => refusals::unopened_of_run(&error),
+        Unread::Unreadable(error) => refusals::unreadable(&error),
+    })?;
     let mut source = SourceAnswer::finished(past.ended);
     source.run_id = Some(past.run.to_string());
-    Ok((source, file))
+    Ok((source, report))
 }
 
 /// The later-finished of the project's last run and its results file.
@@ -128,14 +124,21 @@ fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     let file = open_results_file(grant);
     match (past, file) {
         // A time that is still to come was set by hand.
-        (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => Ok(file),
+        (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => {
+            read_file(file)
+        }
         // A run that left no report has no failures to tell, but an older file would be a wrong answer.
-        (Some(past), Ok(_) | Err(_)) => open_run(&past, grant),
-        (None, file) => file,
+        (Some(past), Ok(_) | Err(_)) => read_run(&past, grant),
+        (None, file) => read_file(file?),
     }
 }
 
-fn open_results_file(grant: &ReadGrant) -> Result<Found, ToolError> {
+fn read_file((source, file): (SourceAnswer, ContainedFile)) -> Result<Found, ToolError> {
+    let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
+    Ok((source, report))
+}
+
+fn open_results_file(grant: &ReadGrant) -> Result<(SourceAnswer, ContainedFile), ToolError> {
     let bound = grant.terms().report_bytes();
     let (file, path) = if let Some(path) = &grant.terms().results_file {
         (open_absolute(path, bound).map_err(|error| refusals::unopened(&error))?, path.clone())

@@ -1,6 +1,7 @@
 //! `run_tests`: the way of a call, from a parsed request to its answer.
 
 pub mod answer;
+pub mod results;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -10,9 +11,9 @@ use crate::{
     audit::{DecisionId, Record},
     gate::RunGrant,
     install::Installation,
-    path::{PathError, RelPath},
+    path::RelPath,
     policy::{confinement::UnixSockets, request::run_tests::RunTests},
-    report::{Report, json::read},
+    report::Report,
     run_dir::{RunDir, RunId},
     runner::{
         command::invocation,
@@ -25,10 +26,13 @@ use crate::{
     server::{
         Warden,
         answer::{Answer, ErrorCode, RESULT_BYTES, ToolError, ToolResult, fit, refusals},
-        run::answer::{Told, word},
+        run::{
+            answer::{Told, word},
+            results::Results,
+        },
         secrets,
     },
-    text::{chain, redactor::Redactor},
+    text::redactor::Redactor,
 };
 
 /// Runs a project's tests and waits for the end; `stop` ends the run before it.
@@ -52,19 +56,20 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
     let (report_bytes, answer_bytes) = (grant.terms().report_bytes(), grant.terms().answer_bytes());
     let its_project = project.clone();
     let settled = warden.beside(move || settle(active, directory, &its_project, report_bytes));
-    let (past, report) = settled.await?;
+    let (past, results) = settled.await?;
     let told = Told {
         past: &past,
         project: &project,
         dir: grant.project().dir(),
         launch: warden.launch.path(),
         stopped: &stopped,
-        report: &report,
+        report: &results.report,
+        doubt: results.doubt.as_deref(),
         redactor: &redactor,
         plan: &plan,
         include,
         enforcement: enforcement.as_ref(),
-        results_file: report.is_ok().then(|| paths.report.display().to_string()),
+        results_file: results.has_file().then(|| paths.report.display().to_string()),
     };
     // A timeout is an error, whose text is shorter.
     let timed = stopped.reason == StopReason::TimedOut;
@@ -138,26 +143,16 @@ fn ended_record(decision: DecisionId, ended: &Result<RunOutcome, RunError>) -> R
     }
 }
 
-/// Reads the run's report and moves the run into the history.
+/// Reads the run's results and moves the run into the history.
 fn settle(
     active: ActiveRun,
     directory: RunDir,
     project: &Path,
     report_bytes: u64,
-) -> (Arc<PastRun>, Result<Report, String>) {
-    let report = read_report(&directory, report_bytes);
-    let printed = report.as_ref().map(|report| printed_places(report, project)).unwrap_or_default();
-    (active.end(project, directory, printed), report)
-}
-
-/// The run's own report, or why it can't be read; a run may have left anything in its place.
-fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
-    let name = RelPath::parse(RunDir::REPORT).map_err(|error| error.to_string())?;
-    let file = match directory.dir().open_file(&name, bound) {
-        Err(PathError::Missing(_)) => return Err(String::new()),
-        other => other.map_err(|error| chain(&error))?,
-    };
-    read(file.content()).map_err(|error| chain(&error))
+) -> (Arc<PastRun>, Results) {
+    let results = Results::read(&directory, report_bytes);
+    let printed = results.report.as_ref().map(|report| printed_places(report, project)).unwrap_or_default();
+    (active.end(project, directory, printed), results)
 }
 
 /// The places of errors that an answer may print, so that they are understood when they come back as a spec.
