@@ -14,8 +14,7 @@ use std::{
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use crate::report::{
-    Attempt, AttemptStatus, MAX_FAILURES, MAX_ITEMS, MAX_NAME_BYTES, Output, Report, SourceKind,
-    TestCase,
+    Attempt, AttemptStatus, MAX_FAILURES, MAX_ITEMS, MAX_NAME_BYTES, Output, Report, SourceKind, TestCase,
     json::{
         attempt::AttemptFields,
         config::{ConfigFields, StatsFields},
@@ -202,7 +201,8 @@ impl Run {
             let mut test = told.test;
             test.attempts.extend(told.running.map(interrupted));
             let statuses: Vec<_> = test.attempts.iter().map(|attempt| &attempt.status).collect();
-            test.outcome = Outcome::judge(told.word.as_deref().unwrap_or_default(), &test.expected, &statuses);
+            test.outcome =
+                Outcome::judge(told.word.as_deref().unwrap_or_default(), &test.expected, &statuses);
             self.collector.push(test);
         }
         self.report.incomplete = match (self.end, self.unread) {
@@ -355,5 +355,116 @@ impl Fields for PlannedFields {
             _ => map.next_value_seed(Array(&mut self.annotations))?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::outcome::Stats;
+
+    const PLAN: &str = r#"{"event":"plan","config":{"version":"1.65.1","rootDir":"/p","projects":[{"name":"a"}]}}
+{"event":"tests","tests":[{"id":"one","title":"t","file":"a.spec.ts","line":3,"project":"a"},{"id":"two"}]}
+"#;
+    const BEGIN: &str = "{\"event\":\"begin\",\"id\":\"one\",\"retry\":0}\n";
+    const FAILED: &str = r#"{"event":"end","id":"one","status":"unexpected","result":{"status":"failed","failures":[{"message":"Error: no"}]}}
+"#;
+    const DONE: &str = "{\"event\":\"done\",\"stats\":{\"duration\":7.5}}\n";
+
+    fn told(lines: &[&str]) -> Report {
+        read(lines.concat().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_had_happened_is_told_wherever_the_events_end() {
+        let whole = [PLAN, BEGIN, FAILED, DONE].concat();
+        let plan = PLAN.len();
+        let begun = plan + BEGIN.len();
+        let ended = begun + FAILED.len();
+        for end in 0..=whole.len() {
+            let report = read(whole.as_bytes().get(..end).unwrap()).unwrap();
+            assert_eq!(report.incomplete.is_none(), end == whole.len(), "{end}");
+            let expected = match end {
+                end if end < plan => Stats::default(),
+                end if end < begun => Stats { total: 2, did_not_run: 2, ..Stats::default() },
+                end if end < ended => Stats { total: 2, did_not_run: 1, interrupted: 1, ..Stats::default() },
+                _ => Stats { total: 2, did_not_run: 1, failed: 1, ..Stats::default() },
+            };
+            assert_eq!(report.stats, expected, "{end}");
+        }
+        let report = told(&[&whole]);
+        assert_eq!((report.version.as_deref(), report.duration_ms), (Some("1.65.1"), Some(7)));
+        assert_eq!(report.tests[0].attempts[0].failures[0].text(), "no");
+    }
+
+    #[test]
+    fn lines_that_are_no_events_are_passed_over_and_counted() {
+        let long = format!("{{\"event\":\"x\",\"y\":\"{}\"}}\n", "z".repeat(300_000));
+        for (rule, line, unread) in [
+            ("no JSON", "hello\n", 1),
+            (
+                "a line that was cut, with the next behind it",
+                "{\"event\":\"end\",\"id\":{\"event\":\"done\"}\n",
+                1,
+            ),
+            ("no object", "[1]\n", 1),
+            ("no event", "{}\n", 1),
+            ("an event that is no word", "{\"event\":7}\n", 1),
+            ("a line that is too long", &long, 1),
+            ("no UTF-8", "{\"event\":\"\u{fffd}\"}\n", 0),
+            ("an event of a later version", "{\"event\":\"step\",\"id\":\"one\"}\n", 0),
+            ("a test that is not planned", "{\"event\":\"begin\",\"id\":\"three\"}\n", 0),
+            (
+                "fields of other types",
+                "{\"event\":\"end\",\"id\":[],\"status\":{},\"result\":3,\"annotations\":7}\n",
+                0,
+            ),
+            (
+                "a test that is planned again",
+                "{\"event\":\"tests\",\"tests\":[{\"id\":\"one\",\"title\":\"x\"}]}\n",
+                0,
+            ),
+        ] {
+            let report = told(&[PLAN, line, BEGIN, FAILED, DONE]);
+            assert_eq!((report.stats.failed, report.stats.total), (1, 2), "{rule}");
+            assert_eq!(report.tests[0].title.as_ref(), "t", "{rule}");
+            let incomplete = (unread > 0).then(|| format!("{unread} of the events can't be read"));
+            assert_eq!(report.incomplete, incomplete, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_retry_that_was_running_does_not_undo_the_failure_before_it() {
+        let retry = "{\"event\":\"begin\",\"id\":\"one\",\"retry\":1}\n";
+        let report = told(&[PLAN, BEGIN, FAILED, retry]);
+        assert_eq!(report.tests[0].outcome, Outcome::Failed);
+        let attempts: Vec<_> = report.tests[0].attempts.iter().map(|one| (one.retry, &one.status)).collect();
+        assert_eq!(attempts, [(0, &AttemptStatus::Failed), (1, &AttemptStatus::Interrupted)]);
+    }
+
+    #[test]
+    fn an_unknown_status_is_a_failure() {
+        let odd = r#"{"event":"end","id":"one","status":"odd","result":{"status":"exploded"}}"#;
+        let report = told(&[PLAN, BEGIN, odd, "\n"]);
+        assert_eq!(report.tests[0].outcome, Outcome::Failed);
+        assert_eq!(report.tests[0].attempts[0].status, AttemptStatus::Other("exploded".to_owned()));
+    }
+
+    /// What is small in the file could be large in memory.
+    #[test]
+    fn so_much_is_kept_and_no_more() {
+        let many = format!(
+            "{{\"event\":\"end\",\"id\":\"one\",\"result\":{{\"failures\":[{}]}}}}\n",
+            "{\"value\":\"x\"},".repeat(99) + "{\"value\":\"x\"}"
+        );
+        let report = read([PLAN, &many.repeat(10_000)].concat().as_bytes()).unwrap();
+        let attempts = &report.tests[0].attempts;
+        assert_eq!((attempts.len(), report.tests.len()), (MAX_ITEMS, 2));
+        let thousand = |from: u32| {
+            let ids: Vec<String> = (0..1000).map(|id| format!("{{\"id\":\"{from}-{id}\"}}")).collect();
+            format!("{{\"event\":\"tests\",\"tests\":[{}]}}\n", ids.join(","))
+        };
+        let report = read((0..510).map(thousand).collect::<String>().as_bytes()).unwrap();
+        assert_eq!(report.tests.len(), MAX_KEPT);
     }
 }

@@ -62,10 +62,19 @@ function place(location) {
   return location && { file: whole(location.file), line: location.line, column: location.column };
 }
 
-/** An error in parts; the stack without the message that it starts with. */
+/** The message of an error as its stack has it, which may be with the error's name, and the rest of the stack. */
+function parts({ message, stack }) {
+  const [name] = /^\w+: /.exec(stack || '') || [''];
+  for (const start of [message, name + message]) {
+    if (message && stack && stack.startsWith(start)) return [start, stack.slice(start.length)];
+  }
+  return [message, stack];
+}
+
+/** An error in parts. */
 function failure(error, most, depth = 0) {
-  const { message, stack, value, snippet, location, cause } = error;
-  const frames = stack && message && stack.startsWith(message) ? stack.slice(message.length) : stack;
+  const { value, snippet, location, cause } = error;
+  const [message, frames] = parts(error);
   return {
     message: cut(message, most),
     stack: cut(frames, most >> 1),

@@ -175,7 +175,10 @@ impl Fields for AttachmentFields {
             "contentType" => self.content_type = map.next_value_seed(Text(MAX_NAME_BYTES))?,
             "path" => self.path = map.next_value_seed(Path)?,
             "body" => self.body_bytes = map.next_value_seed(With(base64_bytes))?,
-            _ => self.body_bytes = map.next_value_seed(Integer)?.map(|bytes| u64::try_from(bytes).unwrap_or(0)),
+            _ => {
+                self.body_bytes =
+                    map.next_value_seed(Integer)?.map(|bytes| u64::try_from(bytes).unwrap_or(0));
+            }
         }
         Ok(())
     }
