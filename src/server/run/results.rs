@@ -82,9 +82,9 @@ fn open(directory: &RunDir, name: &str, bound: u64) -> Result<ContainedFile, Pat
 /// The report that events make, which is never whole: Playwright ends a run that came to its end with a report.
 fn unfinished(events: Report, why: &Unread) -> Report {
     let what = if why.is_missing() {
-        "Playwright ended before it wrote one".to_owned()
+        "Playwright ended before it wrote its report".to_owned()
     } else {
-        format!("it can't be read ({})", chain(why))
+        format!("the report can't be read ({})", chain(why))
     };
     Report { incomplete: Some(format!("{what}; this is what had happened by then")), ..events }
 }
