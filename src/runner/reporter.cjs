@@ -32,11 +32,13 @@ function cut(text, most) {
   if (text === undefined || text === null) return undefined;
   text = String(text);
   if (text.length <= most) return text;
-  text = stripVTControlCharacters(text);
+  // A cut through the code of a colour would leave half of it; colours take no more than two thirds of a text.
+  if (text.length <= 3 * most) text = stripVTControlCharacters(text);
   if (text.length <= most) return text;
   const tail = Math.floor(most / 3);
-  const left = text.length - most;
-  return `${text.slice(0, most - tail)} … [${left} characters left out] … ${text.slice(text.length - tail)}`;
+  const start = stripVTControlCharacters(text.slice(0, 3 * most)).slice(0, most - tail);
+  const end = stripVTControlCharacters(text.slice(text.length - 3 * tail));
+  return `${start} … [${text.length - most} characters left out] … ${end.slice(end.length - tail)}`;
 }
 
 /** The end of an output, of which Playwright keeps all chunks. */
@@ -64,11 +66,11 @@ function place(location) {
 
 /** The message of an error as its stack has it, which may be with the error's name, and the rest of the stack. */
 function parts({ message, stack }) {
-  const [name] = /^\w+: /.exec(stack || '') || [''];
-  for (const start of [message, name + message]) {
-    if (message && stack && stack.startsWith(start)) return [start, stack.slice(start.length)];
-  }
-  return [message, stack];
+  // What is cut anyway is not compared.
+  if (!message || !stack || message.length > TEXT) return [message, stack];
+  const [name] = /^\w+: /.exec(stack) || [''];
+  const start = [message, name + message].find(start => stack.startsWith(start));
+  return start ? [start, stack.slice(start.length)] : [message, stack];
 }
 
 /** An error in parts. */
@@ -119,7 +121,7 @@ function planned(test, rootDir, most) {
     id: test.id,
     title: cut(test.title, short),
     describes: describes.slice(0, items).map(describe => cut(describe.title, short)),
-    file: path.relative(rootDir, test.location.file).split(path.sep).join('/'),
+    file: cut(path.relative(rootDir, test.location.file).split(path.sep).join('/'), PATH),
     line: test.location.line,
     column: test.location.column,
     project: cut(project.title, short),
@@ -133,11 +135,13 @@ function planned(test, rootDir, most) {
 /** How an attempt ended, and what the test has come to by then. */
 function ended(test, result, most) {
   const items = Math.min(ITEMS, most >> 6);
+  const errors = result.errors.slice(0, items);
+  const share = Math.max(64, Math.floor(most / Math.max(1, errors.length)));
   const attempt = {
     status: result.status,
     retry: result.retry,
     duration: result.duration,
-    failures: result.errors.slice(0, items).map(error => failure(error, most)),
+    failures: errors.map(error => failure(error, share)),
     stdout: output(result.stdout, Math.min(most, OUTPUT)),
     stderr: output(result.stderr, Math.min(most, OUTPUT)),
     attachments: result.attachments.slice(0, items).map(one => attachment(one, most)),
@@ -172,11 +176,11 @@ class EventReporter {
   onBegin(config, suite) {
     this.#tell(() => {
       const { configFile, rootDir, version, shard } = config;
-      const projects = config.projects.map(({ name, testDir, outputDir }) => ({ name: cut(name, NAME), testDir, outputDir }));
-      this.#write(most => ({
-        event: 'plan',
-        config: { configFile, rootDir, version, shard, projects: projects.slice(0, most >> 4) },
-      }));
+      const named = ({ name, testDir, outputDir }) => ({ name: cut(name, NAME), testDir, outputDir });
+      this.#write(most => {
+        const projects = config.projects.slice(0, most >> 6).map(named);
+        return { event: 'plan', config: { configFile, rootDir, version, shard, projects } };
+      });
       let line = '';
       const flush = () => this.#append(`{"event":"tests","tests":[${line}]}\n`);
       for (const test of suite.allTests()) {

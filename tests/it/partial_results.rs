@@ -271,6 +271,28 @@ fn a_test_that_the_global_timeout_cut_was_running() {
     assert_eq!(run.at("/hints"), &Value::Null, "{}", run.text);
 }
 
+/// However much a test says: a line is bounded, what was cut is marked, and the next event comes.
+#[test]
+fn no_event_is_longer_than_64_kilobytes() {
+    let tests = "test('says much', async ({}, info) => {
+            for (let i = 0; i < 150; i++) expect.soft(i, 'x'.repeat(9_000)).toBe(-1);
+            for (let i = 0; i < 150; i++) info.attachments.push({ name: 'n'.repeat(9_000), contentType: 'text/plain', path: 'p'.repeat(100_000) });
+            for (let i = 0; i < 150; i++) info.annotations.push({ type: 'issue', description: 'd'.repeat(9_000) });
+            process.stdout.write('o'.repeat(1_000_000));
+            throw new Error('z'.repeat(3_000_000), { cause: new Error('c'.repeat(3_000_000)) });
+        });
+        test('good', () => {});";
+    let project = Project::new().spec("tests/a.spec.ts", tests);
+    let server = Server::start(project.path());
+    let run = server.run_all();
+    run.assert_counts(1, 1);
+    assert_eq!(run.at("/hints"), &Value::Null, "{}", run.text);
+    let events = server.state().join("runs").join(run.text_at("/runId")).join("events.jsonl");
+    let events = fs::read_to_string(events).unwrap();
+    assert!(events.contains("characters left out"), "the control: there was something to cut");
+    assert!(events.lines().all(|line| line.len() <= 64 << 10), "{:?}", events.lines().map(str::len).max());
+}
+
 /// Where the events are, for a test.
 const EVENTS: &str = "const events = require('path').join(process.env.HOME!, '../events.jsonl');";
 
