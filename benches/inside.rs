@@ -7,16 +7,25 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a bench that can't be set up fails")]
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
-use std::{hint::black_box, os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
+use std::{
+    hint::black_box, io::Write as _, os::unix::fs::PermissionsExt, path::Path, process::Command,
+    time::Duration,
+};
 
 use criterion::{BatchSize, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use playwright_warden::{
+    audit::{
+        AuditLog,
+        context::Context,
+        file::LogFile,
+        record::{Decided, DecisionId, Record, Verdict},
+    },
     path::handle::DirHandle,
     policy::{
         confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
         load,
         request::run_tests::RunTests,
-        source::Inputs,
+        source::{Inputs, system::SystemDir},
     },
     report::json::read,
     sandbox::{Plan, ProcessLimits, seccomp},
@@ -25,26 +34,33 @@ use playwright_warden::{
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// A user whose policy is the example, launched in a directory of his.
-fn world() -> (TempDir, Inputs) {
+/// A user whose policy is a sample of the repository, launched in a directory of his.
+fn world(sample: &str) -> (TempDir, Inputs) {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().canonicalize().unwrap();
     std::fs::create_dir_all(path.join("launch/shop")).unwrap();
     let file = path.join("policy.toml");
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("policy.example.toml"), &file).unwrap();
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(sample), &file).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let inputs = Inputs {
         launch_dir: path.join("launch"),
         environment: std::env::vars_os().collect(),
-        home: Some(path),
+        home: Some(path.clone()),
         uid: rustix::process::geteuid().as_raw(),
         policy_option: Some(file),
+        system_dir: SystemDir { path: path.join("etc"), owner_uid: rustix::process::geteuid().as_raw() },
+        state_dir: None,
+        program: None,
     };
     (root, inputs)
 }
 
 fn policy(criterion: &mut Criterion) {
-    let (_root, inputs) = world();
+    let (_strict, inputs) = world("docs/policy.strict.toml");
+    criterion.bench_function("policy/load and compile the strict sample", |bencher| {
+        bencher.iter(|| load(black_box(&inputs)).policy.unwrap());
+    });
+    let (_root, inputs) = world("policy.example.toml");
     criterion.bench_function("policy/load and compile the example", |bencher| {
         bencher.iter(|| load(black_box(&inputs)).policy.unwrap());
     });
@@ -63,6 +79,37 @@ fn policy(criterion: &mut Criterion) {
     criterion.bench_function("policy/decide on it", |bencher| {
         bencher.iter(|| policy.decide_run(black_box(&request)));
     });
+}
+
+fn audit(criterion: &mut Criterion) {
+    let (_root, inputs) = world("policy.example.toml");
+    let context = Context::of(&load(&inputs).policy.unwrap());
+    let decision = DecisionId::draw().unwrap();
+    let log = AuditLog::new(load(&inputs).policy.unwrap().audit(), None, context.clone());
+    let call = log.call("run_tests", None, &Map::new());
+    let (rule, place) = ("dirs.allow".to_owned(), "/etc/playwright-warden/policy.toml:4:10".to_owned());
+    let subject = "/srv/shop".to_owned();
+    let decided = Decided { decision, call, verdict: Verdict::Allow, rule, place, subject, sandbox: None };
+    let record = Record::Decided(Box::new(decided));
+    // A sync costs nothing where there is no disk.
+    for (name, place) in [("on a disk", std::env::temp_dir()), ("in memory", "/dev/shm".into())] {
+        let directory = tempfile::tempdir_in(place).unwrap();
+        let mut log = LogFile::new(&directory.path().join("audit.jsonl"), None);
+        let entry = log.append(&context, &record).unwrap().pop().unwrap();
+        let line = vec![b'x'; entry.line.len() + 1];
+        let mut group = criterion.benchmark_group(format!("audit {name}"));
+        group.bench_function("write a record and sync it", |bencher| {
+            bencher.iter(|| log.append(black_box(&context), black_box(&record)).unwrap());
+        });
+        let mut plain = std::fs::File::create(directory.path().join("plain")).unwrap();
+        group.bench_function("write as many bytes and fdatasync", |bencher| {
+            bencher.iter(|| {
+                plain.write_all(black_box(&line)).unwrap();
+                plain.sync_data().unwrap();
+            });
+        });
+        group.finish();
+    }
 }
 
 fn generated(bytes: usize) -> Vec<u8> {
@@ -121,6 +168,6 @@ fn sandbox(criterion: &mut Criterion) {
 criterion_group! {
     name = inside;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
-    targets = policy, reports, text, sandbox
+    targets = policy, audit, reports, text, sandbox
 }
 criterion_main!(inside);

@@ -63,7 +63,7 @@ async function connect() {
   await client.connect(transport);
   const { name, version } = client.getServerVersion();
   const { tools } = await client.listTools();
-  say(`${name} ${version} offers ${tools.map(tool => tool.name).join(' and ')}.`);
+  say(`${name} ${version} offers ${tools.map(tool => tool.name).join(', ')}.`);
   say('What they may do is said by a policy, here demo/policy.toml. It is read at the start; no call can change it.');
 }
 

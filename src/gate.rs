@@ -5,10 +5,14 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::{
-    audit::{AuditError, AuditLog, DecisionId, Record, Verdict},
+    audit::{
+        AuditError, AuditLog,
+        record::{Call, Client, Decided, DecisionId, Ended, Verdict},
+    },
     path::{
         PathError,
         project::{CandidateDir, ProjectDir},
@@ -16,11 +20,11 @@ use crate::{
     policy::{
         Policy,
         decision::{
-            ReadTerms, RunTerms,
-            checks::{Decision, Denial},
+            ReadTerms, RunTerms, SandboxTerms,
+            checks::{Check, Decision, Denial},
         },
-        request::{failed_tests::GetFailedTests, run_tests::RunTests},
-        tool::ToolName,
+        permissions::Permissions,
+        request::{arguments::ArgumentError, failed_tests::GetFailedTests, run_tests::RunTests},
     },
 };
 
@@ -97,7 +101,7 @@ impl RunGrant {
 
     /// Spends the grant of a run that ended: what is left is to read its report.
     pub fn into_read(self) -> ReadGrant {
-        ReadGrant { project: self.project, terms: self.terms.into_read() }
+        ReadGrant { decision: self.decision, project: self.project, terms: self.terms.into_read() }
     }
 }
 
@@ -105,11 +109,17 @@ impl RunGrant {
 #[derive(Debug)]
 #[must_use = "a grant is a decision that was written down; spend it or drop it on purpose"]
 pub struct ReadGrant {
+    decision: DecisionId,
     project: ProjectDir,
     terms: ReadTerms,
 }
 
 impl ReadGrant {
+    /// The record that allowed it.
+    pub fn decision(&self) -> DecisionId {
+        self.decision
+    }
+
     /// The project it is for.
     pub fn project(&self) -> &ProjectDir {
         &self.project
@@ -121,16 +131,36 @@ impl ReadGrant {
     }
 }
 
+/// The power to tell the agent what it may do.
+#[derive(Debug)]
+#[must_use = "a grant is a decision that was written down; spend it or drop it on purpose"]
+pub struct ViewGrant {
+    decision: DecisionId,
+    permissions: Permissions,
+}
+
+impl ViewGrant {
+    /// The record that allowed it.
+    pub fn decision(&self) -> DecisionId {
+        self.decision
+    }
+
+    /// What may be told.
+    pub fn permissions(&self) -> &Permissions {
+        &self.permissions
+    }
+}
+
 /// Decides, writes down, grants.
 #[derive(Debug)]
 pub struct Gate {
     policy: Arc<Policy>,
-    audit: AuditLog,
+    audit: Arc<AuditLog>,
 }
 
 impl Gate {
     /// A gate for one policy.
-    pub fn new(policy: Arc<Policy>, audit: AuditLog) -> Self {
+    pub fn new(policy: Arc<Policy>, audit: Arc<AuditLog>) -> Self {
         Self { policy, audit }
     }
 
@@ -139,13 +169,19 @@ impl Gate {
         &self.policy
     }
 
+    /// What will be written down of a call.
+    pub fn call(&self, tool: &str, client: Option<Client>, arguments: &Map<String, Value>) -> Call {
+        self.audit.call(tool, client, arguments)
+    }
+
     /// Grants a run.
     ///
     /// # Errors
     /// [`Refusal`] when the policy says no, the directory is missing, or the decision can't be written down.
-    pub fn admit_run(&self, request: RunTests) -> Result<RunGrant, Refusal> {
+    pub fn admit_run(&self, request: RunTests, call: Call) -> Result<RunGrant, Refusal> {
         let decision = self.policy.decide_run(&request);
-        let (decision, project, terms) = self.admit(ToolName::RunTests, decision, request.directory)?;
+        let sandbox = decision.verdict.as_ref().ok().map(|terms| asked(&terms.sandbox));
+        let (decision, project, terms) = self.admit(call, decision, sandbox, request.directory)?;
         Ok(RunGrant { decision, project, terms })
     }
 
@@ -153,49 +189,143 @@ impl Gate {
     ///
     /// # Errors
     /// [`Refusal`] when the policy says no, the directory is missing, or the decision can't be written down.
-    pub fn admit_read(&self, request: GetFailedTests) -> Result<ReadGrant, Refusal> {
+    pub fn admit_read(&self, request: GetFailedTests, call: Call) -> Result<ReadGrant, Refusal> {
         let decision = self.policy.decide_read(&request);
-        let (_, project, terms) = self.admit(ToolName::GetFailedTests, decision, request.directory)?;
-        Ok(ReadGrant { project, terms })
+        let (decision, project, terms) = self.admit(call, decision, None, request.directory)?;
+        Ok(ReadGrant { decision, project, terms })
     }
 
-    /// Writes down how a granted run ended.
+    /// Grants a look at what the policy allows.
     ///
     /// # Errors
-    /// [`AuditError`] when it can't be written.
-    pub fn record_end(&self, record: &Record) -> Result<(), AuditError> {
-        self.audit.record(record)
+    /// [`Refusal`] when the policy says no, or the decision can't be written down.
+    pub fn admit_view(&self, call: Call) -> Result<ViewGrant, Refusal> {
+        let (decision, permissions) = self.settle(call, self.policy.decide_view(), None)?;
+        Ok(ViewGrant { decision, permissions })
+    }
+
+    /// Writes down a call that no decision was made on, since its arguments are none.
+    ///
+    /// # Errors
+    /// [`AuditError`] when it can't be written down.
+    pub fn refuse_arguments(&self, call: Call, error: &ArgumentError) -> Result<(), AuditError> {
+        self.refuse(call, "builtin.arguments", error.to_string())
+    }
+
+    /// Writes down a call of a tool that does not exist.
+    ///
+    /// # Errors
+    /// [`AuditError`] when it can't be written down.
+    pub fn refuse_tool(&self, call: Call, name: &str) -> Result<(), AuditError> {
+        self.refuse(call, "builtin.tools", name.to_owned())
+    }
+
+    /// Writes down how a granted call ended.
+    pub fn record_end(&self, decision: DecisionId, ended: Ended) {
+        self.audit.ended(decision, ended);
+    }
+
+    fn refuse(&self, call: Call, rule: &str, subject: String) -> Result<(), AuditError> {
+        self.audit.decided(Decided {
+            decision: DecisionId::draw()?,
+            call,
+            verdict: Verdict::Deny,
+            rule: rule.to_owned(),
+            place: "builtin".to_owned(),
+            subject,
+            sandbox: None,
+        })
     }
 
     fn admit<T>(
         &self,
-        tool: ToolName,
+        call: Call,
         decided: Decision<T>,
+        sandbox: Option<Value>,
         directory: CandidateDir,
     ) -> Result<(DecisionId, ProjectDir, T), Refusal> {
-        let decision = DecisionId::draw()?;
-        let (verdict, rule) = match &decided.verdict {
-            Ok(_) => (
-                Verdict::Allow,
-                decided.checks.last().map(|check| (check.rule, check.place(), check.subject.clone())),
-            ),
-            Err(denial) => {
-                (Verdict::Deny, Some((denial.rule, denial.origin.to_string(), denial.subject.clone())))
+        let (decision, terms) = self.settle(call, decided, sandbox)?;
+        match directory.into_project() {
+            Ok(project) => Ok((decision, project, terms)),
+            Err(error) => {
+                let error_code = Some("no_such_directory".to_owned());
+                self.record_end(
+                    decision,
+                    Ended { outcome: "not_run", error: error_code, ..Ended::default() },
+                );
+                Err(Refusal::Directory(error))
             }
+        }
+    }
+
+    /// Writes a decision down, and only then gives what it allows.
+    fn settle<T>(
+        &self,
+        call: Call,
+        decided: Decision<T>,
+        sandbox: Option<Value>,
+    ) -> Result<(DecisionId, T), Refusal> {
+        let decision = DecisionId::draw()?;
+        let (verdict, rule, place, subject) = match &decided.verdict {
+            Ok(_) => {
+                let granted = granted_by(&decided.checks);
+                let told = granted.map(|check| (check.rule, check.place(), check.subject.clone()));
+                let (rule, place, subject) = told.unwrap_or_default();
+                (Verdict::Allow, rule, place, subject)
+            }
+            Err(denial) => (Verdict::Deny, denial.rule, denial.origin.to_string(), denial.subject.clone()),
         };
-        let (rule, origin, subject) = rule.unwrap_or_default();
-        let tool = tool.as_str();
-        self.audit.record(&Record::Decided {
-            decision,
-            tool,
-            verdict,
-            rule: rule.to_owned(),
-            origin,
-            subject,
-        })?;
+        let rule = rule.to_owned();
+        self.audit.decided(Decided { decision, call, verdict, rule, place, subject, sandbox })?;
         match decided.verdict {
-            Ok(terms) => Ok((decision, directory.into_project().map_err(Refusal::Directory)?, terms)),
+            Ok(terms) => Ok((decision, terms)),
             Err(denial) => Err(Refusal::Denied { denial, decision }),
         }
     }
+}
+
+/// What would become of a call: for those who explain it. It is no grant, and nothing was written down.
+#[derive(Debug)]
+pub struct Foreseen<T> {
+    /// Every check, and the terms or the denial.
+    pub decision: Decision<T>,
+    /// The project of an allowed call, or why it can't be opened.
+    pub project: Option<Result<ProjectDir, PathError>>,
+}
+
+impl<T> Foreseen<T> {
+    fn of(decision: Decision<T>, directory: CandidateDir) -> Self {
+        let project = decision.verdict.is_ok().then(|| directory.into_project());
+        Self { decision, project }
+    }
+}
+
+/// Decides on a run as [`Gate::admit_run`] does, and grants nothing.
+pub fn foresee_run(policy: &Policy, request: RunTests) -> Foreseen<RunTerms> {
+    Foreseen::of(policy.decide_run(&request), request.directory)
+}
+
+/// Decides on the reading of a report as [`Gate::admit_read`] does, and grants nothing.
+pub fn foresee_read(policy: &Policy, request: GetFailedTests) -> Foreseen<ReadTerms> {
+    Foreseen::of(policy.decide_read(&request), request.directory)
+}
+
+/// Decides on telling what the policy allows as [`Gate::admit_view`] does, and grants nothing.
+pub fn foresee_view(policy: &Policy) -> Foreseen<Permissions> {
+    Foreseen { decision: policy.decide_view(), project: None }
+}
+
+/// The check that grants: the others only narrow what it gives.
+fn granted_by(checks: &[Check]) -> Option<&Check> {
+    checks.iter().find(|check| check.rule == "dirs.allow").or(checks.last())
+}
+
+/// The confinement that is asked for, as the policy names it.
+fn asked(terms: &SandboxTerms) -> Value {
+    json!({
+        "mode": terms.mode.to_string(),
+        "project": terms.project.to_string(),
+        "network": terms.network.to_string(),
+        "unix_sockets": terms.unix_sockets.to_string(),
+    })
 }

@@ -13,6 +13,8 @@ compile_error!(
 pub mod digest;
 /// Layer 0: paths that only containment can make.
 pub mod path;
+/// Layer 0: the name of a run.
+pub mod run_id;
 /// Layer 0: untrusted text made printable, secrets taken out.
 pub mod text;
 

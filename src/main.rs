@@ -7,13 +7,14 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
 use playwright_warden::{
-    audit::AuditLog,
+    audit::{AuditLog, context::Context},
     cli::{
+        audit::{self, AuditArguments},
         check_policy::{self, Format, Options, Warnings},
         exit, print,
     },
@@ -23,7 +24,7 @@ use playwright_warden::{
         self, Verdict,
         excerpt::Style,
         limits::{Bytes, Limit},
-        source::{Inputs, LayerSource},
+        source::{Inputs, LayerSource, environment::Environment},
     },
     run_dir::StateDir,
     runner::{
@@ -78,8 +79,10 @@ enum FormatArgument {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Helper {
+    /// Verify or show an audit log.
+    Audit(AuditArguments),
     /// Supervise one run; started by the server.
     #[command(hide = true)]
     Supervise,
@@ -90,19 +93,16 @@ enum Helper {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.helper {
+    let outcome = match &arguments.helper {
         Some(Helper::Supervise) => return supervise::main(),
         Some(Helper::Confine) => return confine::main(),
-        None => {}
-    }
-    let outcome = if arguments.print_denylist {
-        check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
-    } else if arguments.print_schema {
-        print::print_schema(&mut io::stdout().lock()).map_err(Into::into)
-    } else if arguments.check_policy {
-        check(&arguments)
-    } else {
-        serve(&arguments)
+        Some(Helper::Audit(arguments)) => audit::run(arguments, &mut io::stdout().lock()),
+        None if arguments.print_denylist => {
+            check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
+        }
+        None if arguments.print_schema => print::print_schema(&mut io::stdout().lock()).map_err(Into::into),
+        None if arguments.check_policy => check(&arguments),
+        None => serve(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         // Whoever read the output has seen enough.
@@ -118,6 +118,7 @@ fn main() -> ExitCode {
 type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 
 fn check(arguments: &Arguments) -> Outcome {
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone());
     let options = Options {
         call: arguments.call.clone(),
         format: match arguments.format {
@@ -125,21 +126,23 @@ fn check(arguments: &Arguments) -> Outcome {
             FormatArgument::Json => Format::Json,
         },
         warnings: if arguments.deny_warnings { Warnings::Deny } else { Warnings::Tell },
-        style: style(),
+        style: style(inputs.as_ref().ok().map(|inputs| &inputs.environment)),
     };
-    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
-    Ok(check_policy::run(&options, &inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
+    Ok(check_policy::run(&options, inputs, &mut io::stdout().lock(), &mut io::stderr().lock())?)
 }
 
-fn style() -> Style {
-    if io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
+/// Colour only for a terminal whose user did not ask for none: <https://no-color.org>.
+fn style(environment: Option<&Environment>) -> Style {
+    let no_colour = environment.and_then(|environment| environment.get("NO_COLOR"));
+    let is_wanted = no_colour.is_none_or(std::ffi::OsStr::is_empty);
+    if is_wanted && io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
 }
 
 fn serve(arguments: &Arguments) -> Outcome {
-    let inputs = Inputs::of_this_process(arguments.policy.clone())?;
+    let inputs = Inputs::of_this_process(arguments.policy.clone(), arguments.state_dir.clone())?;
     let loaded = policy::load(&inputs);
     let Some(policy) = loaded.policy.as_ref().map(|policy| Arc::new(policy.clone())) else {
-        writeln!(io::stderr(), "{}", loaded.render(style()))?;
+        writeln!(io::stderr(), "{}", loaded.render(style(Some(&inputs.environment))))?;
         writeln!(io::stderr(), "playwright-warden: this policy is not valid, so the server does not start")?;
         return Ok(match loaded.verdict() {
             Verdict::InputOutput => exit::input_output(),
@@ -147,7 +150,7 @@ fn serve(arguments: &Arguments) -> Outcome {
         });
     };
     let home = inputs.home.clone().ok_or("this user has no home directory")?;
-    let state = arguments.state_dir.clone().unwrap_or_else(|| home.join(".local/state/playwright-warden"));
+    let state = inputs.state_dir.clone().ok_or("this user has no home directory")?;
     let state = StateDir::open(&state)?;
     let stay = state.sweep()?;
     if stay > 0 {
@@ -160,8 +163,9 @@ fn serve(arguments: &Arguments) -> Outcome {
         kept_bytes: limits.kept_bytes().value.bound().map_or(u64::MAX, |Bytes(bytes)| bytes),
     });
     banner(&policy, &inputs.launch_dir, loaded.diagnostics.len())?;
+    let audit = Arc::new(AuditLog::new(policy.audit(), inputs.home.as_deref(), Context::of(&policy)));
     let warden = Warden {
-        gate: Gate::new(policy, AuditLog::without_sinks()),
+        gate: Gate::new(policy, Arc::clone(&audit)),
         launch: DirHandle::open(&inputs.launch_dir)?,
         environment: inputs.environment,
         home,
@@ -169,11 +173,16 @@ fn serve(arguments: &Arguments) -> Outcome {
         runner: Runner::of_this_program(),
         tracker,
         workers: Semaphore::new(Warden::WORKERS),
+        probed: OnceLock::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Beside the connection, which a slow disk must not keep waiting.
+    let starting = Arc::clone(&audit);
+    drop(runtime.spawn_blocking(move || starting.start()));
     let served = runtime.block_on(server::serve(warden));
     // A thread may still wait for standard input; the process ends without it.
     runtime.shutdown_background();
+    audit.stop(if served.is_ok() { "client_gone" } else { "failed" });
     served?;
     Ok(ExitCode::SUCCESS)
 }

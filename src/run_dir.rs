@@ -5,10 +5,9 @@
 //! handle.
 
 use std::{
-    fmt, io,
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    str::FromStr,
 };
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -16,7 +15,8 @@ use thiserror::Error;
 
 use crate::{
     digest::sha256,
-    path::{PathError, handle::DirHandle},
+    path::{PathError, handle::DirHandle, locate::locate},
+    run_id::RunId,
 };
 
 /// What can go wrong with the server's own directories.
@@ -34,53 +34,6 @@ pub enum RunDirError {
     /// A directory that was just made can't be opened.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The kernel gives no random bytes.
-    #[error("no random bytes for a run id")]
-    Random(#[source] getrandom::Error),
-}
-
-/// Names a run: 128 random bits, so that it can't be guessed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(u128);
-
-impl RunId {
-    /// Draws a new id from the kernel.
-    ///
-    /// # Errors
-    /// [`RunDirError::Random`] when the kernel gives no random bytes.
-    pub fn draw() -> Result<Self, RunDirError> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(RunDirError::Random)?;
-        Ok(Self(u128::from_ne_bytes(bytes)))
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "r{:032x}", self.0)
-    }
-}
-
-impl fmt::Debug for RunId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{self}")
-    }
-}
-
-/// A text that is no run id.
-#[derive(Debug, Error)]
-#[error("no run id")]
-pub struct NoRunId;
-
-impl FromStr for RunId {
-    type Err = NoRunId;
-
-    fn from_str(text: &str) -> Result<Self, NoRunId> {
-        let digits = text.strip_prefix('r').filter(|digits| digits.len() == 32).ok_or(NoRunId)?;
-        let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
-        let number = u128::from_str_radix(digits, 16).ok().filter(|_| hexadecimal);
-        number.map(Self).ok_or(NoRunId)
-    }
 }
 
 /// The server's own directory, `~/.local/state/playwright-warden` unless told otherwise.
@@ -101,16 +54,34 @@ impl StateDir {
         Ok(Self { path })
     }
 
+    /// Names the directory and makes nothing, for those who only show where a run would have its things.
+    ///
+    /// # Errors
+    /// [`RunDirError::State`] when the path can't be looked up.
+    pub fn named(path: &Path) -> Result<Self, RunDirError> {
+        Ok(Self { path: locate(path).map_err(state_error(path))?.path })
+    }
+
     fn runs(&self) -> PathBuf {
         self.path.join("runs")
     }
 
-    /// Makes the directory in which Playwright keeps one project's compiled sources between confined runs.
+    /// The paths of a run's directory, whether or not it exists.
+    pub fn paths_of(&self, run: &str) -> RunPaths {
+        RunPaths::beneath(&self.runs().join(run))
+    }
+
+    /// The directory in which Playwright keeps one project's compiled sources between confined runs.
+    pub fn transform_cache(&self, project: &Path) -> PathBuf {
+        self.path.join("transform").join(sha256(project.as_os_str().as_encoded_bytes()))
+    }
+
+    /// Makes the directory of [`Self::transform_cache`].
     ///
     /// # Errors
     /// [`RunDirError::State`] when it can't be made.
-    pub fn transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
-        let path = self.path.join("transform").join(sha256(project.as_os_str().as_encoded_bytes()));
+    pub fn make_transform_cache(&self, project: &Path) -> Result<PathBuf, RunDirError> {
+        let path = self.transform_cache(project);
         make(&path)?;
         Ok(path)
     }
@@ -329,22 +300,6 @@ fn bytes_beneath(directory: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_id_is_read_as_printed_and_nothing_else_is() {
-        let run = RunId::draw().unwrap();
-        assert_eq!(run.to_string().parse::<RunId>().unwrap(), run);
-        for wrong in [
-            "",
-            "r",
-            "r12",
-            &run.to_string().to_uppercase(),
-            run.to_string().trim_start_matches('r'),
-            "r+0000000000000000000000000000000",
-        ] {
-            assert!(wrong.parse::<RunId>().is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn only_directories_of_dead_servers_are_swept() {

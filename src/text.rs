@@ -18,12 +18,18 @@ pub mod visible;
 /// - ANSI sequences go (CSI; OSC with its hyperlinks, DCS, SOS, PM and APC with their contents), in the 7-bit and in the
 ///   8-bit (C1) form. A string that never ends loses its introducer only, so it cannot swallow what follows.
 /// - C0, C1 and DEL go; `\n` and `\t` stay; `\r\n` and a lone `\r` become `\n`.
-/// - Bidi controls, line and paragraph separators, and tag characters become visible: `\u{202e}`.
+/// - Hidden characters become visible: `\u{202e}`; joiners that join letters or emoji stay.
 ///
 /// Text that needs none of this is returned as it is. See ECMA-48 for the sequences and
 /// <https://www.unicode.org/reports/tr9/> for the bidi controls.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let Some((clean, rest)) = text.find(needs_work).and_then(|at| text.split_at_checked(at)) else {
+    let mut before = None;
+    let first = text.find(|c| {
+        let found = needs_work(c, before);
+        before = Some(c);
+        found
+    });
+    let Some((clean, rest)) = first.and_then(|at| text.split_at_checked(at)) else {
         return Cow::Borrowed(text);
     };
     let mut out = String::with_capacity(text.len());
@@ -39,26 +45,59 @@ pub fn printable(text: &str) -> Cow<'_, str> {
                     out.push('\n');
                 }
             }
-            hidden if is_hidden(hidden) => out.extend(hidden.escape_unicode()),
-            control if needs_work(control) => {}
-            plain => out.push(plain),
+            '\n' | '\t' | ' '..='~' => out.push(c),
+            control if control.is_control() => {}
+            other => push_unhidden(&mut out, other),
         }
     }
     Cow::Owned(out)
 }
 
-fn needs_work(c: char) -> bool {
+fn needs_work(c: char, before: Option<char>) -> bool {
     match c {
         '\n' | '\t' | ' '..='~' => false,
-        other => other.is_control() || is_hidden(other),
+        other => other.is_control() || is_hidden(other, before),
     }
 }
 
-/// What changes how text is read without being seen: bidi controls, line separators, tags.
-fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{e0000}'..='\u{e007f}')
+/// Appends one character, as an escape where its reader would not see it.
+fn push_unhidden(out: &mut String, c: char) {
+    if is_hidden(c, out.chars().next_back()) {
+        out.extend(c.escape_unicode());
+    } else {
+        out.push(c);
+    }
 }
+
+/// Says whether a reader does not see a character that others act on: bidi controls, separators, fillers, tags.
+///
+/// A joiner is seen by what it does to the letters and emoji around it, so it is hidden only where it can do nothing:
+/// at the start, after ASCII, after another joiner. Variation selectors are never hidden.
+const fn is_hidden(c: char, before: Option<char>) -> bool {
+    match c {
+        ZERO_WIDTH_NON_JOINER | ZERO_WIDTH_JOINER => match before {
+            None | Some('\0'..='\u{7f}' | ZERO_WIDTH_NON_JOINER | ZERO_WIDTH_JOINER) => true,
+            Some(_) => false,
+        },
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        _ => false,
+    }
+}
+
+/// Keeps letters apart, in Persian and others.
+const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
+/// Makes one of two letters or emoji.
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 fn skip_while(chars: &mut Peekable<Chars<'_>>, wanted: impl Fn(char) -> bool) {
     while chars.next_if(|&c| wanted(c)).is_some() {}
@@ -204,6 +243,22 @@ mod tests {
             ("bidi controls are seen", "a\u{202e}b\u{2066}c\u{200f}", "a\\u{202e}b\\u{2066}c\\u{200f}"),
             ("separators are seen", "a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}"),
             ("tag characters are seen", "a\u{e0041}", "a\\u{e0041}"),
+            ("zero-width characters are seen", "a\u{200b}b\u{ad}c\u{feff}", "a\\u{200b}b\\u{ad}c\\u{feff}"),
+            (
+                "a joiner that joins stays",
+                "👩\u{200d}💻 می\u{200c}خواهم क्\u{200d}ष",
+                "👩\u{200d}💻 می\u{200c}خواهم क्\u{200d}ष",
+            ),
+            (
+                "selectors stay",
+                "❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+                "❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+            ),
+            (
+                "a joiner that joins nothing is seen",
+                "\u{200d}sh\u{200d}op é\u{200c}\u{200d}",
+                "\\u{200d}sh\\u{200d}op é\u{200c}\\u{200d}",
+            ),
             ("right-to-left text itself stays", "שלום مرحبا", "שלום مرحبا"),
         ] {
             assert_eq!(printable(text), expected, "{rule}");

@@ -17,6 +17,7 @@ use std::{
 const LAYERS: &[(&str, u32)] = &[
     ("digest", 0),
     ("path", 0),
+    ("run_id", 0),
     ("text", 0),
     ("policy", 1),
     ("audit", 2),

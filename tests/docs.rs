@@ -10,7 +10,9 @@ use std::{
     collections::BTreeSet,
     fmt::Write as _,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use playwright_warden::{
@@ -20,6 +22,7 @@ use playwright_warden::{
     },
     server::answer::ErrorCode,
 };
+use serde_json::Value;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -187,4 +190,85 @@ fn the_reference_of_keys_is_made_from_the_schema() {
         }
     }
     assert_made("docs/policy.md", "keys", &(made + "\n"));
+}
+
+/// A project with a Playwright that is none, and a policy beside it.
+struct Checked {
+    _root: tempfile::TempDir,
+    base: PathBuf,
+}
+
+impl Checked {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let base = root.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = base.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let package = "shop/node_modules/@playwright/test";
+        write(&format!("{package}/package.json"), "{ \"version\": \"1.65.1\" }");
+        write(&format!("{package}/cli.js"), "");
+        let sandbox = "mode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"";
+        let keys = format!("dirs.allow = [\"shop\"]\nenv.inherit = [\"CI\"]\n\n[sandbox]\n{sandbox}");
+        write("policy.toml", &format!("version = 1\n{keys}\n"));
+        for (name, mode) in [("", 0o700), ("policy.toml", 0o600)] {
+            fs::set_permissions(base.join(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        Self { _root: root, base }
+    }
+
+    /// What `--check-policy` says of a call of `run_tests`.
+    fn ask(&self, format: &str, arguments: &Value) -> String {
+        let call = serde_json::json!({ "tool": "run_tests", "arguments": arguments }).to_string();
+        let asked = Command::new(env!("CARGO_BIN_EXE_playwright-warden"))
+            .args(["--check-policy", "--policy", "policy.toml", "--state-dir", "state"])
+            .args(["--format", format, "--call", &call])
+            .current_dir(&self.base)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .output()
+            .unwrap();
+        String::from_utf8(asked.stdout).unwrap().replace(self.base.to_str().unwrap(), "/home/alice")
+    }
+}
+
+#[test]
+fn the_object_of_the_checker_is_as_documented() {
+    let arguments = serde_json::json!({ "workingDirectory": "shop", "tag": "@smoke" });
+    let mut answer: Value = serde_json::from_str(&Checked::new().ask("json", &arguments)).unwrap();
+    // What differs from machine to machine.
+    let mut at = |pointer: &str, change: &dyn Fn(&mut Value)| change(answer.pointer_mut(pointer).unwrap());
+    at("/layers/0/owner_uid", &|uid| *uid = 1000.into());
+    at("/effective", &|rows| {
+        rows.as_array_mut().unwrap().retain(|row| row.get("key").unwrap() == "dirs.allow");
+    });
+    // Newer kernels have two layers for these.
+    let second = ["unix_sockets", "udp"].map(|feature| serde_json::json!([feature, "landlock"]));
+    for sandbox in ["/sandbox", "/call/plan/sandbox"] {
+        at(&format!("{sandbox}/level"), &|level| assert_eq!(level, "full"));
+        at(&format!("{sandbox}/landlock_abi"), &|abi| *abi = 7.into());
+        at(&format!("{sandbox}/enforced"), &|pairs| {
+            pairs.as_array_mut().unwrap().retain(|pair| !second.contains(pair));
+        });
+    }
+    at("/call/plan/read", &|read| read.as_array_mut().unwrap().retain(|path| path == "/home/alice/shop"));
+    // Hashes of paths.
+    at("/hash", &|hash| *hash = "3b1f…".into());
+    at("/call/plan/write", &|write| {
+        let cache = write.as_array_mut().unwrap().last_mut().unwrap();
+        assert!(cache.as_str().unwrap().starts_with("/home/alice/state/transform/"));
+        *cache = "/home/alice/state/transform/90c2…".into();
+    });
+    at("/call/plan/program", &|node| *node = "/usr/bin/node".into());
+    let text = serde_json::to_string_pretty(&answer).unwrap();
+    assert_made("docs/check-policy.md", "answer", &format!("```json\n{text}\n```\n"));
+}
+
+#[test]
+fn the_denial_of_the_checker_is_as_documented() {
+    let said = Checked::new().ask("human", &serde_json::json!({ "workingDirectory": "/etc" }));
+    let denial = said.split("\n\n").nth(1).unwrap();
+    assert_made("docs/check-policy.md", "denial", &format!("```text\n{denial}\n```\n"));
 }

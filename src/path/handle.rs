@@ -101,7 +101,9 @@ impl DirHandle {
         }
         #[expect(clippy::useless_conversion, reason = "a link count has 32 bits on some processors")]
         let links = u64::from(status.st_nlink);
-        let file = ContainedFile { file: descriptor.into(), bytes, modified: modified(&status), bound };
+        let owner = status.st_uid;
+        let file =
+            ContainedFile { file: descriptor.into(), bytes, modified: modified(&status), owner, bound };
         Ok((file, links))
     }
 
@@ -185,6 +187,7 @@ pub struct ContainedFile {
     file: std::fs::File,
     bytes: u64,
     modified: SystemTime,
+    owner: u32,
     bound: u64,
 }
 
@@ -197,6 +200,11 @@ impl ContainedFile {
     /// When it was last written.
     pub fn modified(&self) -> SystemTime {
         self.modified
+    }
+
+    /// The user that it belongs to.
+    pub fn owner(&self) -> u32 {
+        self.owner
     }
 
     /// Its content, cut at the bound even if it grows while it is read.

@@ -19,6 +19,8 @@ pub enum Found {
     Directory {
         /// The lowest twelve bits of its mode.
         mode: u32,
+        /// The user that it belongs to.
+        owner_uid: u32,
     },
     /// Something else.
     Other,
@@ -73,7 +75,7 @@ pub(crate) fn descriptor_path(handle: &OwnedFd) -> PathBuf {
 fn found(handle: &OwnedFd) -> io::Result<Found> {
     let status = rustix::fs::fstat(handle)?;
     Ok(match FileType::from_raw_mode(status.st_mode) {
-        FileType::Directory => Found::Directory { mode: status.st_mode & 0o7777 },
+        FileType::Directory => Found::Directory { mode: status.st_mode & 0o7777, owner_uid: status.st_uid },
         FileType::RegularFile
         | FileType::Symlink
         | FileType::Fifo

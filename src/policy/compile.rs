@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::path::locate::locate;
 use crate::policy::Policy;
-use crate::policy::combine::{AllowList, DenyList, LayerList, strictest};
+use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees, strictest};
 use crate::policy::defaults as default;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::limits::Limits;
@@ -21,7 +22,7 @@ use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRule
 use crate::policy::source::settings::{Expectation, Settings};
 use crate::policy::source::suggest::{list, nearest};
 use crate::policy::source::written::item_key;
-use crate::policy::source::{Layer, LayerSource, Role};
+use crate::policy::source::{Layer, LayerSource, Role, Scope};
 use crate::policy::tool::ToolName;
 
 /// Compiles layers, of which the first grants; an entry that is wrong leaves no policy.
@@ -94,8 +95,8 @@ impl Compiler<'_> {
             dirs,
             tools,
             run,
-            env,
-            limits: self.limits(),
+            env: Arc::new(env),
+            limits: Arc::new(self.limits()),
             sandbox: self.sandbox(),
             audit: self.audit(),
             expectations: self.expectations(),
@@ -116,15 +117,15 @@ impl Compiler<'_> {
         SandboxRules {
             mode: self.strictest("sandbox.mode", |set| set.sandbox.mode, default::SANDBOX_MODE),
             project: self.strictest("sandbox.project", |set| set.sandbox.project, default::SANDBOX_PROJECT),
-            outputs: outputs.common_subtrees(),
+            outputs: Subtrees::new(outputs),
             protect: self.union(
                 "sandbox.protect",
                 |set| &set.sandbox.protect,
                 default::SANDBOX_PROTECT,
                 within_project,
             ),
-            read: read.common_subtrees(),
-            write: write.common_subtrees(),
+            read: Subtrees::new(read),
+            write: Subtrees::new(write),
             network: self.strictest("sandbox.network", |set| set.sandbox.network, default::SANDBOX_NETWORK),
             unix_sockets: self.strictest(
                 "sandbox.unix_sockets",
@@ -151,11 +152,16 @@ impl Compiler<'_> {
         }
     }
 
-    /// `audit.file` of the granting layer.
+    /// `audit.file` of the system, if it sets one, else that of the granting layer. Of several of the system's the
+    /// first by name is as good as any, and whatever their order the same.
     fn audit_file(&mut self) -> Sourced<PathBuf> {
         let key = "audit.file";
+        let file_of = |layer: &&Layer| layer.settings.audit.file.clone();
+        let system = self.layers.iter().filter(|layer| layer.summary.source.scope() == Some(Scope::System));
+        let system = system.filter(|layer| file_of(layer).is_some()).min_by_key(file_of);
         let granting = self.layers.iter().find(|layer| layer.summary.role == Role::Grant);
-        let written = granting
+        let written = system
+            .or(granting)
             .and_then(|layer| Some(Sourced::new(layer.settings.audit.file.clone()?, layer.places.of(key))));
         let written = written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()));
         match file(&written.value, self.base) {

@@ -10,7 +10,7 @@ pub(in crate::policy) const DIRS_ALLOW: &[&str] = &["."];
 /// `dirs.owner`.
 pub(in crate::policy) const DIRS_OWNER: ProjectOwner = ProjectOwner::Any;
 /// `tools.allow`: the tools that this version has.
-pub(in crate::policy) const TOOLS_ALLOW: &[&str] = &["run_tests", "get_failed_tests"];
+pub(in crate::policy) const TOOLS_ALLOW: &[&str] = &["run_tests", "get_failed_tests", "get_policy"];
 /// `run.headed`.
 pub(in crate::policy) const RUN_HEADED: bool = false;
 /// `run.update_snapshots`.

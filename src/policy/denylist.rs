@@ -267,6 +267,13 @@ pub fn verdict_on_start(start: &str) -> Option<DeniedBecause> {
     })
 }
 
+/// Says why no name that holds `part` can be set by a call; `None` where some may.
+#[must_use]
+pub fn verdict_on_part(part: &str) -> Option<DeniedBecause> {
+    let part = part.to_ascii_uppercase();
+    rows().find(|row| row.rule == Rule::Part && part.contains(row.text))
+}
+
 /// Says why a run never inherits a variable; `None` where the policy decides.
 #[must_use]
 pub fn never_inherited(name: &str) -> Option<&'static str> {
@@ -286,7 +293,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{never_inherited, rows, verdict, verdict_on_start};
+    use super::{never_inherited, rows, verdict, verdict_on_part, verdict_on_start};
 
     #[test]
     fn names_that_make_something_run_are_denied_in_any_case() {
@@ -376,6 +383,7 @@ mod tests {
         for start in ["", "NOD", "TEST_", "PLAYWRIGHT_TEST_", "PATH"] {
             assert!(verdict_on_start(start).is_none(), "{start}");
         }
+        assert!(verdict_on_part("_token").is_some() && verdict_on_part("TOKE").is_none());
     }
 
     #[test]

@@ -76,6 +76,8 @@ codes! {
     DuplicateKey = "duplicate-key";
     /// A `version` that this server does not know.
     UnsupportedVersion = "unsupported-version";
+    /// A policy file without its `version`.
+    MissingVersion = "missing-version";
     /// A file that was named does not exist.
     MissingFile = "missing-file";
     /// A file that exists can't be read.
@@ -92,6 +94,14 @@ codes! {
     InsecureMode = "insecure-mode";
     /// Others may replace the file, because they may write its directory or own it.
     InsecureParent = "insecure-parent";
+    /// `exclusive` stands in a file that is not the system's.
+    ExclusiveOutsideSystem = "exclusive-outside-system";
+    /// An exclusive policy lets every variable through to the tests.
+    ExclusiveInheritsAll = "exclusive-inherits-all";
+    /// A path in the system's policy that depends on where a server is started.
+    RelativePathInSystemPolicy = "relative-path-in-system-policy";
+    /// A name beside the system's policies that is not read.
+    IgnoredFile = "ignored-file";
     /// A name that no environment variable of a call can have.
     BadEnvName = "bad-env-name";
     /// A tool that no version of this server has.
@@ -100,37 +110,91 @@ codes! {
     ResultsOutsideDirs = "results-outside-dirs";
     /// Nobody named a directory, and the server was started in `/` or a home.
     ImplicitDirTooWide = "implicit-dir-too-wide";
+    /// Nobody named a directory: the one that the server is started in is allowed.
+    DirNotNamed = "dir-not-named";
     /// The whole file system is allowed.
     DirIsRoot = "dir-is-root";
     /// A whole home directory is allowed.
     DirIsHome = "dir-is-home";
     /// A directory that holds the home directory is allowed.
     DirAboveHome = "dir-above-home";
+    /// A directory of the system is allowed, where nobody keeps projects.
+    DirSystem = "dir-system";
+    /// A pattern that starts with a wildcard: it allows what nobody thought of.
+    GlobTooWide = "glob-too-wide";
+    /// A pattern that matches no directory now.
+    GlobMatchesNothing = "glob-matches-nothing";
     /// Everyone may write an allowed directory.
     DirWorldWritable = "dir-world-writable";
+    /// An allowed directory belongs to another user than you and root.
+    DirNotOwned = "dir-not-owned";
+    /// A directory is named by way of a symlink; what counts is where that leads.
+    DirIsSymlink = "dir-is-symlink";
     /// A directory that the policy names does not exist.
     DirMissing = "dir-missing";
+    /// An entry that a list of denials takes away whole.
+    ShadowedByDeny = "shadowed-by-deny";
+    /// An entry or a key that changes nothing, because of another one.
+    NoEffect = "no-effect";
     /// A name in `env.allow` that the fixed denylist refuses anyhow.
     EnvNameDenied = "env-name-denied";
+    /// A call may set nearly any variable.
+    EnvWildcard = "env-wildcard";
     /// The tests see every variable of the server that is not withheld.
     EnvInheritAll = "env-inherit-all";
     /// A variable with the prefix `PW_` that is nearly one of ours.
     UnknownVariable = "unknown-variable";
+    /// Nothing bounds what the default bounds.
+    LimitUnlimited = "limit-unlimited";
     /// Test code is not confined.
     SandboxOff = "sandbox-off";
+    /// Where this system lacks a protection, runs start without it.
+    SandboxOptional = "sandbox-optional";
+    /// This system confines no run; where the policy requires it, no run can start.
+    SandboxUnavailable = "sandbox-unavailable";
+    /// This system does not enforce all that the policy asks.
+    SandboxPartial = "sandbox-partial";
     /// A run may write its whole project.
     WriteCoversProject = "write-covers-project";
+    /// A run may write a home directory, or the hidden files by which programs there are steered.
+    WriteCoversHome = "write-covers-home";
+    /// A run may write where programs are started from: a directory of `PATH`, or a toolchain.
+    WriteCoversPathDir = "write-covers-path-dir";
+    /// A run may write a directory of the system.
+    WriteCoversSystem = "write-covers-system";
+    /// A run may write files that a package manager shares between projects.
+    WriteReachesStore = "write-reaches-store";
+    /// A run may read what lets it act as you elsewhere.
+    ReadCoversSecrets = "read-covers-secrets";
+    /// Tests can reach any host.
+    NetworkOpen = "network-open";
+    /// Tests can reach every unix socket that the user can.
+    UnixSocketsOpen = "unix-sockets-open";
     /// A denied directory lies below an allowed one, where the kernel can't deny it.
     DenyBelowGrant = "deny-below-grant";
+    /// No decision is written down.
+    AuditOff = "audit-off";
+    /// A sink of the audit log can't take a record on this system.
+    AuditUnavailable = "audit-unavailable";
+    /// The audit log lies where a run may write.
+    AuditInGrantedDir = "audit-in-granted-dir";
     /// The policy file lies where a run may write.
     PolicyInGrantedDir = "policy-in-granted-dir";
+    /// This server's own program lies where a run may write.
+    ProgramInGrantedDir = "program-in-granted-dir";
+    /// The directory of runs and caches lies where a run may write.
+    StateInGrantedDir = "state-in-granted-dir";
+    /// A call is decided otherwise than the policy's own `[[expect]]` says.
+    ExpectFailed = "expect-failed";
+    /// The working directory, the user or his home can't be told, and the server can't start.
+    SystemError = "system-error";
 }
 
 impl DiagnosticCode {
     /// Says whether the file could not be had at all, which is another exit status than a policy that is wrong.
     #[must_use]
     pub fn is_input_output(self) -> bool {
-        matches!(self, Self::MissingFile | Self::UnreadableFile)
+        matches!(self, Self::MissingFile | Self::UnreadableFile | Self::SystemError)
     }
 }
 

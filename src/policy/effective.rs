@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::digest::sha256;
 use crate::policy::Policy;
 use crate::policy::combine::{AllowList, DenyList};
-use crate::policy::origin::Sourced;
+use crate::policy::origin::{Origin, Sourced};
 use crate::policy::recording::AuditSink;
 
 /// One key of the effective policy.
@@ -20,6 +20,8 @@ pub struct Effective {
     pub key: String,
     /// One list for each layer that sets an allow list, all of which must allow; for any other key one list.
     pub lists: Vec<Vec<Sourced<String>>>,
+    /// Where each list stands, which an empty one does not tell; absent for a union, whose entries come from all layers.
+    pub sources: Vec<Origin>,
 }
 
 /// Lists what a policy comes to, key by key, in the order of the example policy.
@@ -54,7 +56,7 @@ pub fn effective(policy: &Policy) -> Vec<Effective> {
     let audit = policy.audit();
     let sinks = audit.sinks().iter().map(shown).collect();
     rows.extend([
-        Effective { key: "audit.sinks".to_owned(), lists: vec![sinks] },
+        Effective { key: "audit.sinks".to_owned(), lists: vec![sinks], sources: Vec::new() },
         paths("audit.file", std::slice::from_ref(audit.file())),
         one("audit.args", audit.args()),
         one("audit.on_error", audit.on_error()),
@@ -94,19 +96,22 @@ fn shown<T: Display>(entry: &Sourced<T>) -> Sourced<String> {
 }
 
 fn one<T: Display>(key: &str, value: &Sourced<T>) -> Effective {
-    Effective { key: key.to_owned(), lists: vec![vec![shown(value)]] }
+    let sources = vec![value.origin.clone()];
+    Effective { key: key.to_owned(), lists: vec![vec![shown(value)]], sources }
 }
 
 fn every<T: Display>(key: &str, list: &AllowList<T>) -> Effective {
     let lists = list.lists().map(|list| list.entries.iter().map(shown).collect()).collect();
-    Effective { key: key.to_owned(), lists }
+    let sources = list.lists().map(|list| list.key.clone()).collect();
+    Effective { key: key.to_owned(), lists, sources }
 }
 
 fn union<T: Display>(key: &str, list: &DenyList<T>) -> Effective {
-    Effective { key: key.to_owned(), lists: vec![list.entries().iter().map(shown).collect()] }
+    let entries = list.entries().iter().map(shown).collect();
+    Effective { key: key.to_owned(), lists: vec![entries], sources: Vec::new() }
 }
 
 fn paths(key: &str, paths: &[Sourced<std::path::PathBuf>]) -> Effective {
     let list = paths.iter().map(|path| Sourced::new(path.value.display().to_string(), path.origin.clone()));
-    Effective { key: key.to_owned(), lists: vec![list.collect()] }
+    Effective { key: key.to_owned(), lists: vec![list.collect()], sources: Vec::new() }
 }

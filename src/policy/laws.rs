@@ -1,5 +1,5 @@
 //! Tests of the laws of combination, over whole policies made by chance: another layer never allows more, the order of
-//! limits never matters, and a default counts only in the granting layer.
+//! limits and of exclusive files never matters, and a default counts only in a granting layer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +8,13 @@ use crate::policy::Policy;
 use crate::policy::compile::compile;
 use crate::policy::limits::Limits;
 use crate::policy::origin::Origin;
-use crate::policy::pattern::path_glob::PathBase;
+use crate::policy::pattern::Syntax;
+use crate::policy::pattern::name::{Case, NamePattern};
+use crate::policy::pattern::path_glob::{PathBase, PathGlob};
+use crate::policy::permissions::{Permissions, Permitted};
 use crate::policy::recording::AuditSink;
 use crate::policy::source::keys::tables;
-use crate::policy::source::{Layer, LayerSource, Role, document};
+use crate::policy::source::{Layer, LayerSource, Role, Scope, document, system_rules};
 use crate::policy::tool::ToolName;
 
 /// Numbers that look random and are the same in each run (xorshift).
@@ -82,18 +85,25 @@ fn random_policy(dice: &mut Dice) -> String {
 }
 
 fn layer(text: &str, role: Role) -> Layer {
+    scoped(text, role, Scope::User)
+}
+
+fn scoped(text: &str, role: Role, scope: Scope) -> Layer {
     let path: Arc<Path> = Path::new("/p.toml").into();
-    let (written, findings) = document::parse(&path, text);
+    let (written, findings) = document::parse(&path, &format!("version = 1\n{text}"));
     assert_eq!(findings, [], "{text}");
-    let mut layer = Layer::empty(role, LayerSource::File { path, facts: None });
+    let mut layer = Layer::empty(role, LayerSource::File { path, facts: None, scope });
     layer.settings = written.settings().unwrap();
     layer.places = written.places;
     layer
 }
 
+fn base() -> PathBase {
+    PathBase { launch_dir: "/nowhere/a".into(), home: None }
+}
+
 fn compiled(layers: &[Layer]) -> Policy {
-    let base = PathBase { launch_dir: "/nowhere/a".into(), home: None };
-    compile(layers, &base).unwrap()
+    compile(layers, &base()).unwrap()
 }
 
 /// All that a policy allows of a small world, as labels; what takes away is told by what is left.
@@ -182,10 +192,122 @@ fn another_layer_never_allows_more_and_the_order_of_limits_never_matters() {
     assert!(narrowed > 500, "the layers of this test do narrow: {narrowed}");
 }
 
+fn exclusive(text: &str) -> Layer {
+    let mut layer = scoped(text, Role::Limit, Scope::System);
+    assert_eq!(system_rules::grant(&mut layer), [], "{text}");
+    layer
+}
+
+/// A policy that an exclusive file may hold.
+fn random_exclusive(dice: &mut Dice) -> Layer {
+    let keys = random_policy(dice);
+    let keys = keys.lines().filter(|line| !line.starts_with("env.inherit"));
+    exclusive(&keys.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn nothing_allows_more_than_an_exclusive_file_alone_whatever_its_place() {
+    let mut dice = Dice(0x0e7c);
+    let mut narrowed = 0;
+    for _ in 0..120 {
+        let first = random_exclusive(&mut dice);
+        let alone = allowed(&compiled(std::slice::from_ref(&first)));
+        let second = random_exclusive(&mut dice);
+        let users: Vec<_> = (0..2).map(|_| layer(&random_policy(&mut dice), Role::Limit)).collect();
+        let limit = scoped(&random_policy(&mut dice), Role::Limit, Scope::System);
+        let layers = [first, second, users[0].clone(), users[1].clone(), limit];
+        let mut before = alone.clone();
+        for end in 2..=layers.len() {
+            let after = allowed(&compiled(&layers[..end]));
+            for label in &after {
+                assert!(before.contains(label), "{label} came with\n{:?}", layers[end - 1].settings);
+            }
+            narrowed += usize::from(after.len() < before.len());
+            before = after;
+        }
+        // Another user's file in the place of one: still no more than the exclusive file alone.
+        let mut changed = layers.clone();
+        changed[2] = layer(&random_policy(&mut dice), Role::Limit);
+        assert!(allowed(&compiled(&changed)).iter().all(|label| alone.contains(label)));
+        let hash = compiled(&layers).hash();
+        for turn in [[1, 0, 2, 3, 4], [0, 1, 4, 3, 2], [1, 0, 3, 4, 2]] {
+            let turned = compiled(&turn.map(|index| layers[index].clone()));
+            assert_eq!(allowed(&turned), before);
+            assert_eq!(turned.hash(), hash);
+        }
+    }
+    assert!(narrowed > 200, "the layers of this test do narrow: {narrowed}");
+}
+
+#[test]
+fn exclusive_file_that_says_nothing_is_the_strict_sample_and_allows_no_directory() {
+    let policy = compiled(&[exclusive("")]);
+    let sandbox = policy.sandbox();
+    assert!(policy.dirs().admits(Path::new("/nowhere/a")).is_err());
+    assert!(!policy.env().passes("A"));
+    let told = [
+        sandbox.mode().value.to_string(),
+        sandbox.project().value.to_string(),
+        sandbox.network().value.to_string(),
+        sandbox.unix_sockets().value.to_string(),
+    ];
+    assert_eq!(told, ["require", "outputs", "none", "deny"]);
+    assert_eq!(sandbox.mode().origin.to_string(), "/p.toml", "the file that leaves it out decides it");
+    assert!(sandbox.read().is_empty() && sandbox.write().is_empty());
+    let usual = compiled(&[layer("", Role::Grant)]);
+    let values = |paths: &[crate::policy::origin::Sourced<std::path::PathBuf>]| {
+        paths.iter().map(|path| path.value.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(values(sandbox.outputs()), values(usual.sandbox().outputs()));
+    assert_eq!(values(sandbox.protect()), values(usual.sandbox().protect()));
+}
+
+/// What the agent understands of what it is told.
+fn is_told(permitted: &Permitted, matches: impl Fn(&str) -> bool) -> bool {
+    let some = |list: &[String]| list.iter().any(|entry| matches(entry));
+    some(&permitted.entries)
+        || (!permitted.within.is_empty() && permitted.within.iter().all(|list| some(list)))
+}
+
+#[test]
+fn what_the_agent_is_told_is_what_is_allowed() {
+    let mut dice = Dice(0x7e11);
+    let mut crossing = 0;
+    for _ in 0..100 {
+        let mut layers = vec![layer(&random_policy(&mut dice), Role::Grant)];
+        layers.extend((0..2).map(|_| layer(&random_policy(&mut dice), Role::Limit)));
+        let policy = compiled(&layers);
+        let told = Permissions::of(&policy);
+        for dir in ["/nowhere", "/nowhere/a", "/nowhere/a/b", "/nowhere/x/b", "/nowhere/a/b/c", "/nowhere/c"]
+        {
+            let matches = |entry: &str| {
+                let glob = PathGlob::parse(entry, Syntax::Wildcards, &base()).unwrap();
+                glob.matches(Path::new(dir)).is_some()
+            };
+            let is_told =
+                is_told(&told.directories, matches) && !told.denied.iter().any(|entry| matches(entry));
+            assert_eq!(is_told, policy.dirs().admits(Path::new(dir)).is_ok(), "{dir}: {told:#?}");
+        }
+        for name in ["A", "AB", "BB", "XB", "ENV", "LONG"] {
+            let fits = |entry: &str| NamePattern::parse_project(entry).unwrap().matches(name);
+            let project = policy.run().projects().admits(|it| it.matches(name)).is_ok();
+            assert_eq!(is_told(&told.projects, fits), project, "{name}: {told:#?}");
+            let fits = |entry: &str| {
+                NamePattern::parse_env(entry, Syntax::Wildcards, Case::Sensitive).unwrap().matches(name)
+            };
+            let values = told.values.iter().find(|(told, _)| told.as_str() == name);
+            let set = policy.env().allow().admits(|it| it.matches(name)).is_ok();
+            assert_eq!(values.is_some() || is_told(&told.variables, fits), set, "{name}: {told:#?}");
+        }
+        crossing += usize::from(!told.directories.within.is_empty());
+    }
+    assert!(crossing > 5, "patterns of this test do cross: {crossing}");
+}
+
 #[test]
 fn absent_key_has_its_default_only_in_the_granting_layer() {
     let text = "[limits]\nworkers = 2\n";
-    let granting = compiled(&[layer(text, Role::Grant), layer("version = 1\n", Role::Limit)]);
+    let granting = compiled(&[layer(text, Role::Grant), layer("", Role::Limit)]);
     assert_eq!(granting.limits().run_seconds().origin, Origin::Builtin);
     assert_eq!(granting.dirs().allow().lists().count(), 1);
     assert!(granting.tools().admits(ToolName::RunTests).is_ok());
@@ -201,7 +323,7 @@ fn limit_can_not_be_lifted_by_a_larger_one() {
     let policy = compiled(&layers);
     assert_eq!(policy.limits().workers().value.bound(), Some(2));
     assert_eq!(policy.limits().retries().value.bound(), Some(1));
-    assert_eq!(policy.limits().retries().origin.to_string(), "/p.toml:3:11");
+    assert_eq!(policy.limits().retries().origin.to_string(), "/p.toml:4:11");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! read in `source` alone; deciding on a call is left to `decision`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::path::locate::locate;
 use crate::policy::diagnostic::{Diagnostic, Severity};
@@ -24,17 +25,20 @@ pub mod denylist;
 pub mod diagnostic;
 pub mod effective;
 pub mod excerpt;
+pub mod expect;
 #[cfg(test)]
 mod laws;
 pub mod limits;
 pub mod origin;
 pub mod pattern;
+pub mod permissions;
 pub mod recording;
 pub mod request;
 mod review;
 pub mod rules;
 pub mod source;
 pub mod tool;
+pub mod toolchains;
 
 /// What is allowed, all layers combined; each value keeps the place that it comes from.
 #[derive(Clone, Debug)]
@@ -42,8 +46,8 @@ pub struct Policy {
     dirs: DirRules,
     tools: ToolRules,
     run: RunRules,
-    env: EnvRules,
-    limits: Limits,
+    env: Arc<EnvRules>,
+    limits: Arc<Limits>,
     sandbox: SandboxRules,
     audit: AuditRules,
     expectations: Vec<Sourced<Expectation>>,
@@ -68,12 +72,12 @@ impl Policy {
     }
 
     /// `[env]`.
-    pub const fn env(&self) -> &EnvRules {
+    pub fn env(&self) -> &EnvRules {
         &self.env
     }
 
     /// `[limits]`.
-    pub const fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
@@ -151,6 +155,13 @@ impl Loaded {
         }
     }
 
+    /// Adds findings: by place, and a file that is named twice is told once.
+    pub fn add(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.diagnostics.extend(findings);
+        self.diagnostics.sort_by(|one, other| one.origin.cmp(&other.origin));
+        self.diagnostics.dedup();
+    }
+
     /// Shows all findings to a person.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
@@ -169,7 +180,7 @@ pub fn load(inputs: &Inputs) -> Loaded {
     let compiled = compile::compile(&layers, &base);
     let policy = match compiled {
         Ok(policy) if !has_error(&diagnostics) => {
-            diagnostics.extend(review::review(&policy, &base));
+            diagnostics.extend(review::review(&policy, &base, inputs));
             Some(policy).filter(|_| !has_error(&diagnostics))
         }
         Ok(_) => None,
@@ -178,12 +189,11 @@ pub fn load(inputs: &Inputs) -> Loaded {
             None
         }
     };
-    // By place, and a file that is named twice is told once.
-    diagnostics.sort_by(|one, other| one.origin.cmp(&other.origin));
-    diagnostics.dedup();
     let texts = layers.iter().filter_map(text_of).collect();
     let layers = layers.into_iter().map(|layer| layer.summary).collect();
-    Loaded { policy, layers, diagnostics, texts }
+    let mut loaded = Loaded { policy, layers, diagnostics: Vec::new(), texts };
+    loaded.add(diagnostics);
+    loaded
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {

@@ -91,6 +91,15 @@ impl Origin {
         Self::Variable { name: name.into(), item: Some(item) }
     }
 
+    /// The line of a file, where one is meant.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::File { span, .. } => span.map(|span| span.start.line),
+            Self::Variable { .. } | Self::Builtin => None,
+        }
+    }
+
     /// Names a whole file.
     #[must_use]
     pub fn file(path: &Path) -> Self {

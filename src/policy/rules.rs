@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::policy::combine::{AllowList, DenyList};
+use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees};
 use crate::policy::confinement::{Network, ProjectAccess, ProjectOwner, SandboxMode, UnixSockets};
 use crate::policy::denylist::{ALWAYS_INHERITED, never_inherited};
 use crate::policy::origin::{Origin, Sourced};
@@ -130,6 +130,26 @@ impl RunRules {
     pub const fn projects(&self) -> &AllowList<NamePattern> {
         &self.projects
     }
+
+    /// What to select for a call that names no Playwright project, and the list that says so: every project where
+    /// nothing narrows them, else the entries of the one list that does.
+    ///
+    /// # Errors
+    /// A list that Playwright can't be told, so that the call must name its projects.
+    pub fn unnamed(&self) -> Result<(&[Sourced<NamePattern>], &Origin), &LayerList<NamePattern>> {
+        let everything = |entry: &Sourced<NamePattern>| entry.value.is_everything();
+        // Playwright knows `*` and no other wildcard.
+        let tellable = |entry: &Sourced<NamePattern>| !entry.value.as_written().contains('?');
+        let narrow: Vec<_> =
+            self.projects.lists().filter(|list| !list.entries.iter().any(everything)).collect();
+        match narrow.as_slice() {
+            [] => Ok((&[], &self.projects.granted().key)),
+            [only] if !only.entries.is_empty() && only.entries.iter().all(tellable) => {
+                Ok((&only.entries, &only.key))
+            }
+            [first, ..] => Err(first),
+        }
+    }
 }
 
 /// `[env]`: variables that the tests see, that a call may set, and whose values are taken out of answers.
@@ -195,10 +215,10 @@ impl EnvRules {
 pub struct SandboxRules {
     pub(in crate::policy) mode: Sourced<SandboxMode>,
     pub(in crate::policy) project: Sourced<ProjectAccess>,
-    pub(in crate::policy) outputs: Vec<Sourced<PathBuf>>,
+    pub(in crate::policy) outputs: Subtrees,
     pub(in crate::policy) protect: DenyList<PathBuf>,
-    pub(in crate::policy) read: Vec<Sourced<PathBuf>>,
-    pub(in crate::policy) write: Vec<Sourced<PathBuf>>,
+    pub(in crate::policy) read: Subtrees,
+    pub(in crate::policy) write: Subtrees,
     pub(in crate::policy) network: Sourced<Network>,
     pub(in crate::policy) unix_sockets: Sourced<UnixSockets>,
 }
@@ -216,7 +236,7 @@ impl SandboxRules {
 
     /// `sandbox.outputs`: directories beneath the project, relative to it.
     pub fn outputs(&self) -> &[Sourced<PathBuf>] {
-        &self.outputs
+        self.outputs.common()
     }
 
     /// `sandbox.protect`: names beneath the project, relative to it.
@@ -226,12 +246,21 @@ impl SandboxRules {
 
     /// `sandbox.read`: absolute paths, canonical when the policy was compiled.
     pub fn read(&self) -> &[Sourced<PathBuf>] {
-        &self.read
+        self.read.common()
     }
 
     /// `sandbox.write`: absolute paths, canonical when the policy was compiled.
     pub fn write(&self) -> &[Sourced<PathBuf>] {
-        &self.write
+        self.write.common()
+    }
+
+    /// What each layer wrote of the keys that name trees.
+    pub fn written_trees(&self) -> [(&'static str, &AllowList<PathBuf>); 3] {
+        [
+            ("sandbox.outputs", self.outputs.written()),
+            ("sandbox.read", self.read.written()),
+            ("sandbox.write", self.write.written()),
+        ]
     }
 
     /// `sandbox.network`.

@@ -61,7 +61,7 @@ impl ToolName {
     /// Says whether this version has the tool.
     #[must_use]
     pub const fn exists(self) -> bool {
-        matches!(self, Self::RunTests | Self::GetFailedTests)
+        matches!(self, Self::RunTests | Self::GetFailedTests | Self::GetPolicy)
     }
 }
 

@@ -18,12 +18,10 @@ use crate::{
         decision::RunTerms,
         request::run_tests::{Headed, UpdateSnapshots, Workers},
         source::environment::Environment,
+        toolchains::BROWSERS,
     },
     runner::spec::Filter,
-    sandbox::{
-        invocation::Invocation,
-        plan::{BROWSERS, Places},
-    },
+    sandbox::{invocation::Invocation, plan::Places},
 };
 
 /// Why an argument can't be passed to the installed Playwright.

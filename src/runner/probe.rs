@@ -2,12 +2,16 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::sandbox::{
-    Enforcement, Plan,
-    confine::{ConfineOrder, ConfineReport, Refusal},
+use crate::{
+    path::{RelPath, project::ProjectDir},
+    sandbox::{
+        Enforcement, Plan,
+        confine::{ConfineOrder, ConfineReport, Refusal},
+    },
 };
 
 /// What came of a try.
@@ -23,6 +27,27 @@ pub enum Probed {
 
 /// Applies a plan to a child of this program, and tells what holds there.
 pub fn probe(plan: &Plan) -> Probed {
+    probe_in(Path::new("."), plan)
+}
+
+/// Applies the plan of a run to a child in the run's project, and tells what holds there.
+///
+/// Nothing is made: what only a run makes, its own directory and missing output directories, is left out.
+pub fn probe_run(plan: &Plan, project: &ProjectDir) -> Probed {
+    let exists = |output: &&PathBuf| {
+        let name = output.to_str().and_then(|name| RelPath::parse(name).ok());
+        // What can't be looked at is tried.
+        name.is_none_or(|name| !matches!(project.dir().kind_of(&name), Ok(None)))
+    };
+    let plan = Plan {
+        write: plan.write.iter().filter(|place| place.exists()).cloned().collect(),
+        outputs: plan.outputs.iter().filter(exists).cloned().collect(),
+        ..plan.clone()
+    };
+    probe_in(&project.dir().entrance(), &plan)
+}
+
+fn probe_in(directory: &Path, plan: &Plan) -> Probed {
     let failed = |error: &dyn std::error::Error| Probed::Failed(error.to_string());
     let order = match serde_json::to_vec(&ConfineOrder { plan: plan.clone(), invocation: None }) {
         Ok(order) => order,
@@ -34,6 +59,7 @@ pub fn probe(plan: &Plan) -> Probed {
     )]
     let started = Command::new("/proc/self/exe")
         .arg("confine")
+        .current_dir(directory)
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -11,7 +11,8 @@ use std::{
 
 use thiserror::Error;
 
-use crate::run_dir::{RunDir, RunId};
+use crate::run_dir::RunDir;
+use crate::run_id::RunId;
 
 /// Why a run can't start now.
 #[derive(Debug, Error)]

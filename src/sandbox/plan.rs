@@ -21,10 +21,11 @@ use crate::{
     },
     policy::{
         confinement::{ProjectAccess, SandboxMode},
-        decision::RunTerms,
+        decision::{RunTerms, SandboxTerms},
         limits::{Bytes, Limit},
         origin::Sourced,
         request::run_tests::UpdateSnapshots,
+        toolchains::TOOLCHAINS,
     },
     run_dir::RunPaths,
     sandbox::{Plan, ProcessLimits},
@@ -73,30 +74,6 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
     "/dev/zero",
 ];
-
-/// Toolchains in a home, which web servers are started with; the parts that hold programs, not credentials.
-const TOOLCHAINS: &[&str] = &[
-    ".nvm/versions",
-    ".volta/bin",
-    ".volta/tools",
-    ".fnm",
-    ".local/share/fnm",
-    ".asdf",
-    ".local/share/mise",
-    ".bun/bin",
-    ".bun/install/global",
-    ".deno/bin",
-    ".local/share/pnpm",
-    ".pyenv",
-    ".rustup/toolchains",
-    ".cargo/bin",
-    ".sdkman/candidates",
-    ".local/bin",
-    BROWSERS,
-];
-
-/// Where Playwright keeps its browsers, beneath a home.
-pub const BROWSERS: &str = ".cache/ms-playwright";
 
 /// What every run may write besides its own places.
 const DEVICES: &[&str] = &["/dev/null"];
@@ -179,6 +156,27 @@ impl Plan {
                 memory_bytes: bytes(terms.limits.memory_bytes_per_process()),
             },
         })
+    }
+
+    /// What every run on these terms asks of the kernel, without the places, which differ from run to run: for a trial
+    /// of what holds.
+    pub fn without_places(terms: &SandboxTerms) -> Self {
+        Self {
+            mode: terms.mode,
+            read: Vec::new(),
+            write: Vec::new(),
+            // A trial must not make a project's output directories.
+            project: if terms.project == ProjectAccess::Outputs {
+                ProjectAccess::ReadOnly
+            } else {
+                terms.project
+            },
+            outputs: Vec::new(),
+            protect: terms.protect.clone(),
+            network: terms.network,
+            unix_sockets: terms.unix_sockets,
+            limits: ProcessLimits::default(),
+        }
     }
 }
 

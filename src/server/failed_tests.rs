@@ -3,20 +3,26 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    audit::record::{Call, Ended},
     gate::ReadGrant,
     path::{
         PathError, RelPath,
         handle::{ContainedFile, DirHandle},
+        project::ProjectDir,
     },
-    policy::request::failed_tests::{GetFailedTests, IncludeOutcomes},
+    policy::{
+        decision::ReadTerms,
+        request::failed_tests::{GetFailedTests, IncludeOutcomes},
+    },
     report::{Report, TestCase, json::read, outcome::Outcome},
+    run_id::RunId,
     runner::tracker::PastRun,
     server::{
         Warden,
@@ -78,30 +84,57 @@ pub struct SourceAnswer {
 ///
 /// # Errors
 /// [`ToolError`] when there is no report, or it can't be read.
-pub fn get_failed_tests(warden: &Warden, request: GetFailedTests) -> ToolResult {
-    let GetFailedTests { include, limit, cursor, ref run_id, .. } = request;
-    let run_id = run_id.clone();
-    let grant = warden.gate.admit_read(request).map_err(refusals::refused)?;
-    let project = grant.project().path().to_owned();
-    let (source, report) = match run_id {
-        Some(run_id) => of_run(warden, &grant, &run_id)?,
-        None => latest(warden, &grant)?,
+pub fn get_failed_tests(warden: &Warden, request: GetFailedTests, call: Call) -> ToolResult {
+    let GetFailedTests { include, limit, cursor, run_id, .. } = request;
+    let began = Instant::now();
+    let grant = warden.gate.admit_read(request, call).map_err(refusals::refused)?;
+    let mut ended = Ended { outcome: "answered", ..Ended::default() };
+    let found = match run_id {
+        Some(run) => of_run(warden, &grant, run),
+        None => latest(warden, &grant),
     };
+    let answered = found.and_then(|found| {
+        ended.run.clone_from(&found.source.run_id);
+        ended.report_bytes = found.bytes;
+        tell(warden, &grant, found, Wanted { include, limit, cursor })
+    });
+    if let Err(error) = &answered {
+        ended.outcome = "failed";
+        ended.error = Some(error.code.name());
+    }
+    ended.duration_ms = u64::try_from(began.elapsed().as_millis()).ok();
+    warden.gate.record_end(grant.decision(), ended);
+    answered
+}
+
+/// Which tests are told.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    include: IncludeOutcomes,
+    limit: Option<u64>,
+    cursor: u64,
+}
+
+fn tell(warden: &Warden, grant: &ReadGrant, found: Found, wanted: Wanted) -> ToolResult {
+    let project = grant.project().path();
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
-    refuse_foreign(&report, &project)?;
-    let told =
-        Told { report: &report, project: &project, redactor: &redactor, source, include, limit, cursor };
+    refuse_foreign(&found.report, project)?;
+    let told = Told { report: &found.report, project, redactor: &redactor, source: found.source, wanted };
     Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
 }
 
-type Found = (SourceAnswer, Report);
+/// A report, and what an answer says of it.
+struct Found {
+    source: SourceAnswer,
+    report: Report,
+    /// The size of its file, if it has one.
+    bytes: Option<u64>,
+}
 
 /// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
-fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, ToolError> {
-    let run = run_id.parse().ok();
-    let past = run.and_then(|run| warden.tracker.past(grant.project().path(), Some(run)));
-    let past = past.ok_or_else(|| {
+fn of_run(warden: &Warden, grant: &ReadGrant, run: RunId) -> Result<Found, ToolError> {
+    let past = warden.tracker.past(grant.project().path(), Some(run)).ok_or_else(|| {
         let hint = "leave runId out for the project's last results, or run the tests again";
         ToolError::new(ErrorCode::RunNotFound, "no run of this project has this id").with_hint(hint)
     })?;
@@ -109,19 +142,20 @@ fn of_run(warden: &Warden, grant: &ReadGrant, run_id: &str) -> Result<Found, Too
 }
 
 fn read_run(past: &PastRun, grant: &ReadGrant) -> Result<Found, ToolError> {
-    let report = results::report(&past.directory, grant.terms().report_bytes()).map_err(|why| match why {
+    let bound = grant.terms().report_bytes();
+    let report = results::report(&past.directory, bound).map_err(|why| match why {
         Unread::Unopened(error) => refusals::unopened_of_run(&error),
         Unread::Unreadable(error) => refusals::unreadable(&error),
     })?;
     let mut source = SourceAnswer::finished(past.ended);
     source.run_id = Some(past.run.to_string());
-    Ok((source, report))
+    Ok(Found { source, report, bytes: results::report_size(&past.directory, bound) })
 }
 
 /// The later-finished of the project's last run and its results file.
 fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     let past = warden.tracker.past(grant.project().path(), None);
-    let file = open_results_file(grant);
+    let file = open_results_file(grant.project(), grant.terms());
     match (past, file) {
         // A time that is still to come was set by hand.
         (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => {
@@ -135,24 +169,34 @@ fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
 
 fn read_file((source, file): (SourceAnswer, ContainedFile)) -> Result<Found, ToolError> {
     let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
-    Ok((source, report))
+    Ok(Found { source, report, bytes: Some(file.bytes()) })
 }
 
-fn open_results_file(grant: &ReadGrant) -> Result<(SourceAnswer, ContainedFile), ToolError> {
-    let bound = grant.terms().report_bytes();
-    let (file, path) = if let Some(path) = &grant.terms().results_file {
-        (open_absolute(path, bound).map_err(|error| refusals::unopened(&error))?, path.clone())
+/// Opens the results file of a project, and reads nothing of it yet.
+///
+/// # Errors
+/// [`ToolError`] when there is none, or it can't be opened.
+pub fn open_results_file(
+    project: &ProjectDir,
+    terms: &ReadTerms,
+) -> Result<(SourceAnswer, ContainedFile), ToolError> {
+    let bound = terms.report_bytes();
+    let path = results_file(project, terms);
+    let file = if terms.results_file.is_some() {
+        open_absolute(&path, bound)
     } else {
-        let name = RelPath::parse(RESULTS_FILE).map_err(|error| ToolError::internal(&error))?;
-        (
-            grant.project().dir().open_file(&name, bound).map_err(|error| refusals::unopened(&error))?,
-            PathBuf::from(RESULTS_FILE),
-        )
+        RelPath::parse(RESULTS_FILE).and_then(|name| project.dir().open_file(&name, bound))
     };
+    let file = file.map_err(|error| refusals::unopened(&error))?;
     let mut source = SourceAnswer::finished(file.modified());
     source.kind = "file";
-    source.path = Some(path.strip_prefix(grant.project().path()).unwrap_or(&path).display().to_string());
+    source.path = Some(path.strip_prefix(project.path()).unwrap_or(&path).display().to_string());
     Ok((source, file))
+}
+
+/// Where the results file of a project is: as `PW_RESULTS_FILE` says, else where most configs write it.
+pub fn results_file(project: &ProjectDir, terms: &ReadTerms) -> PathBuf {
+    terms.results_file.clone().unwrap_or_else(|| project.path().join(RESULTS_FILE))
 }
 
 fn open_absolute(path: &Path, bound: u64) -> Result<ContainedFile, PathError> {
@@ -202,21 +246,19 @@ struct Told<'report> {
     project: &'report Path,
     redactor: &'report Redactor,
     source: SourceAnswer,
-    include: IncludeOutcomes,
-    limit: Option<u64>,
-    cursor: u64,
+    wanted: Wanted,
 }
 
 impl Told<'_> {
     fn answer(&self, caps: Caps) -> FailedTestsAnswer {
         let teller = Teller::new(self.report, self.project, self.redactor);
-        let wanted = |test: &&TestCase| match self.include {
+        let wanted = |test: &&TestCase| match self.wanted.include {
             IncludeOutcomes::Failed => matches!(test.outcome, Outcome::Failed | Outcome::Interrupted),
             IncludeOutcomes::Flaky => test.outcome == Outcome::Flaky,
             IncludeOutcomes::All => true,
         };
-        let passed_over = usize::try_from(self.cursor).unwrap_or(usize::MAX);
-        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let passed_over = usize::try_from(self.wanted.cursor).unwrap_or(usize::MAX);
+        let limit = self.wanted.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let rest: Vec<&TestCase> = self.report.tests.iter().filter(wanted).skip(passed_over).collect();
         let page: Vec<&TestCase> = rest.iter().copied().take(limit).collect();
         let tests = teller.tests(&page, Detail::Whole, caps);

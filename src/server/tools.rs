@@ -7,19 +7,19 @@ use schemars::JsonSchema;
 
 use crate::{
     policy::{
-        Policy,
         request::{
-            arguments::schema_of, failed_tests::GetFailedTestsArguments, run_tests::RunTestsArguments,
+            arguments::schema_of, failed_tests::GetFailedTestsArguments, get_policy::GetPolicyArguments,
+            run_tests::RunTestsArguments,
         },
         tool::ToolName,
     },
-    server::{failed_tests::FailedTestsAnswer, run::answer::RunAnswer},
+    server::{failed_tests::FailedTestsAnswer, get_policy::PolicyAnswer, run::answer::RunAnswer},
 };
 
-/// The tools that the policy allows, in a fixed order.
-pub fn listed(policy: &Policy) -> Vec<Tool> {
-    let all = [run_tests(), get_failed_tests()];
-    all.into_iter().filter(|(name, _)| policy.tools().admits(*name).is_ok()).map(|(_, tool)| tool).collect()
+/// The tools that are allowed, in a fixed order.
+pub fn listed(allowed: &[ToolName]) -> Vec<Tool> {
+    let all = [run_tests(), get_failed_tests(), get_policy()];
+    all.into_iter().filter(|(name, _)| allowed.contains(name)).map(|(_, tool)| tool).collect()
 }
 
 fn run_tests() -> (ToolName, Tool) {
@@ -39,6 +39,15 @@ fn get_failed_tests() -> (ToolName, Tool) {
         ToolAnnotations::with_title("Get failed tests").read_only(true).destructive(false).open_world(false);
     let name = ToolName::GetFailedTests;
     (name, tool::<GetFailedTestsArguments, FailedTestsAnswer>(name, description, hints.idempotent(true)))
+}
+
+fn get_policy() -> (ToolName, Tool) {
+    let description = "Tells what you may do here: directories, tools, what run_tests may be given, limits, and what test \
+                       code may do. Runs no test.";
+    let hints =
+        ToolAnnotations::with_title("Get policy").read_only(true).destructive(false).open_world(false);
+    let name = ToolName::GetPolicy;
+    (name, tool::<GetPolicyArguments, PolicyAnswer>(name, description, hints.idempotent(true)))
 }
 
 fn tool<Arguments: JsonSchema, Answer: JsonSchema>(

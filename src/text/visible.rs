@@ -1,7 +1,10 @@
 //! Text that a person reviews, with everything visible in it.
 //!
 //! In: any string. Out: the same with control characters and invisible ones as escapes, so that a policy file can't
-//! steer the terminal of the person who reviews it. Text for an agent is left to `crate::text::printable`.
+//! steer the terminal of the person who reviews it. Text for an agent is left to `crate::text::printable`; which characters
+//! are hidden is one decision for both.
+
+use crate::text::push_unhidden;
 
 /// Gives `text` with all characters escaped that a terminal would act on or hide.
 #[must_use]
@@ -15,27 +18,11 @@ pub fn visible(text: &str) -> String {
 
 /// Appends one character, escaped where a terminal would act on it or hide it.
 pub fn push_visible(shown: &mut String, character: char) {
-    if character.is_control() || is_invisible(character) {
+    if character.is_control() {
         shown.extend(character.escape_unicode());
     } else {
-        shown.push(character);
+        push_unhidden(shown, character);
     }
-}
-
-/// Zero-width characters, and those that turn the direction of what follows.
-const fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 #[cfg(test)]
@@ -49,6 +36,8 @@ mod tests {
             ("escape sequences", "a\u{1b}[31m", "a\\u{1b}[31m"),
             ("line breaks and tabs", "a\n\tb", "a\\u{a}\\u{9}b"),
             ("C1 controls", "a\u{9b}", "a\\u{9b}"),
+            ("a name that looks like another", "sh\u{200d}op\u{200b}", "sh\\u{200d}op\\u{200b}"),
+            ("an emoji of two", "👩\u{200d}💻", "👩\u{200d}💻"),
             ("right-to-left override", "a\u{202e}b", "a\\u{202e}b"),
         ];
         for (name, text, expected) in rows {

@@ -21,9 +21,12 @@ const invalidParams = -32602;
 export async function work(client, project, status) {
   const { tools } = await client.list();
   const names = tools.map(tool => tool.name);
-  assert.ok(names.includes('run_tests') && names.includes('get_failed_tests'), names.join());
+  assert.deepEqual(names, ['run_tests', 'get_failed_tests', 'get_policy']);
 
   // Both libraries hold structured content against the tool's output schema.
+  const policy = await client.call('get_policy', {});
+  assert.deepEqual(policy.structuredContent.directories.allowed, [project]);
+
   const ran = await client.call('run_tests', { tag: '@passes|@fails' });
   assert.equal(ran.isError ?? false, false);
   assert.deepEqual(JSON.parse(ran.content[0].text), ran.structuredContent);

@@ -2,8 +2,12 @@
 //! MCP client or a bare wire.
 
 pub mod acts;
+pub mod audit_log;
 pub mod browser;
+pub mod journal;
 pub mod leftovers;
+pub mod machine;
+pub mod namespace;
 pub mod program;
 pub mod project;
 pub mod schema;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::harness::{project::open_to_all, user::User};
+use crate::harness::{namespace::Namespace, project::open_to_all, user::User};
 
 /// Longer than any call of these tests takes; a server that hangs fails its test.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -55,6 +55,7 @@ pub struct Setup {
     arguments: Vec<String>,
     policy: Option<String>,
     user: User,
+    namespace: Option<Namespace>,
 }
 
 impl Setup {
@@ -67,6 +68,7 @@ impl Setup {
             arguments: Vec::new(),
             policy: None,
             user: User::Same,
+            namespace: None,
         }
     }
 
@@ -88,6 +90,12 @@ impl Setup {
         self
     }
 
+    /// In a world of its own.
+    pub fn namespace(mut self, namespace: Namespace) -> Self {
+        self.namespace = Some(namespace);
+        self
+    }
+
     /// Run by this user.
     pub fn user(mut self, user: User) -> Self {
         self.user = user;
@@ -102,6 +110,9 @@ impl Setup {
         fs::create_dir(&state).unwrap();
         open_to_all(&state);
         let mut command = self.user.command(binary());
+        if let Some(namespace) = &self.namespace {
+            command = namespace.around(&command);
+        }
         command.current_dir(&self.directory).env_clear().envs(self.variables.iter().cloned());
         command.arg("--state-dir").arg(&state);
         if let Some(text) = &self.policy {
@@ -151,6 +162,11 @@ impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What it said on standard error.
+    pub fn said(&self) -> String {
+        fs::read_to_string(self.own.path().join("stderr")).unwrap()
     }
 
     /// Its state directory.

@@ -12,7 +12,7 @@ pub enum User {
 }
 
 /// The ordinary user that root becomes: `nobody`.
-const NOBODY: &str = "65534";
+pub const NOBODY: u32 = 65534;
 
 impl User {
     /// Those that the tests can be: root is also tried as an ordinary user, who is only tried as himself.
@@ -26,7 +26,8 @@ impl User {
             Self::Same => Command::new(program),
             Self::Ordinary => {
                 let mut command = Command::new("setpriv");
-                command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]).arg(program);
+                let nobody = NOBODY.to_string();
+                command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(program);
                 command
             }
         }

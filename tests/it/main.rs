@@ -5,11 +5,23 @@
 
 // `cfg(test)` always holds here; it tells clippy that also the functions beside the tests may unwrap.
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod audit_files;
+#[cfg(test)]
+mod audit_journal;
+#[cfg(test)]
+mod audit_verify;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
 mod check_policy;
+#[cfg(test)]
+mod check_policy_calls;
+#[cfg(test)]
+mod check_policy_here;
 #[cfg(test)]
 mod clients;
 #[cfg(test)]
@@ -18,6 +30,10 @@ mod confined;
 mod containment;
 #[cfg(test)]
 mod environment;
+#[cfg(test)]
+mod first_policy;
+#[cfg(test)]
+mod get_policy;
 #[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -33,6 +49,12 @@ mod peer_processes;
 mod policy_calls;
 #[cfg(test)]
 mod policy_diagnostics;
+#[cfg(test)]
+mod policy_expectations;
+#[cfg(test)]
+mod policy_layers;
+#[cfg(test)]
+mod policy_review;
 #[cfg(test)]
 mod policy_schema;
 #[cfg(test)]

@@ -228,7 +228,7 @@ fn variables_of_a_call_are_judged() {
 fn a_tool_that_is_not_allowed_is_absent() {
     let project = Project::empty();
     for (policy, listed) in [
-        ("", &["run_tests", "get_failed_tests"][..]),
+        ("", &["run_tests", "get_failed_tests", "get_policy"][..]),
         ("tools.allow = [\"get_failed_tests\"]", &["get_failed_tests"]),
         ("tools.allow = []", &[]),
     ] {
@@ -236,7 +236,7 @@ fn a_tool_that_is_not_allowed_is_absent() {
         let tools = server.tools();
         let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, listed, "{policy}");
-        for tool in ["run_tests", "get_failed_tests"] {
+        for tool in ["run_tests", "get_failed_tests", "get_policy"] {
             let reply = server.call(tool, json!({}));
             assert_eq!(
                 reply.at("/code") == "policy_denied",

@@ -1,6 +1,5 @@
 //! What is said about policies: each fault with its code, place and hint, and what a reviewer would ask.
 
-use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -10,28 +9,7 @@ use playwright_warden::policy::effective::effective;
 use playwright_warden::policy::origin::{Origin, Sourced};
 use playwright_warden::policy::{Policy, Verdict};
 
-use crate::policy_world::{World, bytes};
-
-fn fixtures(kind: &str) -> BTreeMap<String, Vec<u8>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies").join(kind);
-    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let files: BTreeMap<_, _> =
-        files.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), bytes(&path))).collect();
-    assert!(files.len() > 3, "the fixtures are there");
-    files
-}
-
-/// The codes that `#~` names, each with its line.
-fn expected(fixture: &[u8]) -> Vec<(usize, String)> {
-    let text = String::from_utf8_lossy(fixture);
-    let lines = text.lines().enumerate();
-    let marked = lines.filter_map(|(index, line)| Some((index + 1, line.split_once("#~")?.1.to_owned())));
-    marked
-        .flat_map(|(line, codes)| {
-            codes.split_whitespace().map(|code| (line, code.to_owned())).collect::<Vec<_>>()
-        })
-        .collect()
-}
+use crate::policy_world::{World, bytes, expected, fixtures, is_named_for};
 
 #[test]
 fn each_invalid_policy_is_refused_with_its_code_at_its_line() {
@@ -51,7 +29,7 @@ fn each_invalid_policy_is_refused_with_its_code_at_its_line() {
             .collect();
         found.sort();
         assert_eq!(found, expected(&fixture), "{name}");
-        assert!(name.starts_with(found[0].1.as_str()), "{name} is named for its fault");
+        assert!(is_named_for(&name, &found), "{name} is named for its fault");
         insta::assert_snapshot!(format!("invalid__{name}"), world.rendered());
     }
 }
@@ -74,7 +52,7 @@ fn codes_are_stable() {
 #[test]
 fn json_form_is_stable() {
     let world = World::new()
-        .with_policy("[dirs]\nalow = []\n")
+        .with_rules("[dirs]\nalow = []\n")
         .with_variables(&[("PW_ALLOWED_ENV", "ENV,A-B"), ("PW_ALLOWED_DIR", "x")]);
     let json = serde_json::to_string_pretty(&world.load().diagnostics).unwrap();
     insta::assert_snapshot!("json", world.redact(&json));
@@ -150,17 +128,23 @@ fn implicit_directory_that_is_too_wide_stops_the_server() {
 fn explicit_wide_directories_are_told() {
     let rows = [
         ("/", Some(DiagnosticCode::DirIsRoot)),
-        ("/**", Some(DiagnosticCode::DirAboveHome)),
-        ("/*", Some(DiagnosticCode::DirAboveHome)),
+        ("/**", Some(DiagnosticCode::GlobTooWide)),
+        ("/*", Some(DiagnosticCode::GlobTooWide)),
+        ("~/*", Some(DiagnosticCode::GlobTooWide)),
         ("~", Some(DiagnosticCode::DirIsHome)),
         ("~/..", Some(DiagnosticCode::DirAboveHome)),
         ("/home", Some(DiagnosticCode::DirAboveHome)),
         ("/home/somebody", Some(DiagnosticCode::DirIsHome)),
         ("~/work", None),
     ];
-    let wide = [DiagnosticCode::DirIsRoot, DiagnosticCode::DirAboveHome, DiagnosticCode::DirIsHome];
+    let wide = [
+        DiagnosticCode::DirIsRoot,
+        DiagnosticCode::DirAboveHome,
+        DiagnosticCode::DirIsHome,
+        DiagnosticCode::GlobTooWide,
+    ];
     for (entry, expected) in rows {
-        let world = World::new().with_policy(format!("[dirs]\nallow = [\"{entry}\"]\n"));
+        let world = World::new().with_rules(format!("[dirs]\nallow = [\"{entry}\"]\n"));
         let told: Vec<_> =
             world.codes().into_iter().map(|(_, code)| code).filter(|code| wide.contains(code)).collect();
         assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{entry}");
@@ -182,14 +166,14 @@ fn directories_are_told_as_they_are() {
 #[test]
 fn denied_names_in_the_allow_list_are_told() {
     let world = World::new()
-        .with_policy("[env]\nallow = [\"BASE_URL\", \"NODE_*\", \"PATH\", \"PLAYWRIGHT_TEST_*\", \"*\"]\n")
+        .with_rules("[env]\nallow = [\"BASE_URL\", \"NODE_*\", \"PATH\", \"PLAYWRIGHT_TEST_*\", \"*\"]\n")
         .with_variables(&[("PW_ALLOWED_ENV", "ENV,GITHUB_TOKEN")]);
     let loaded = world.load();
     let denied = loaded.diagnostics.iter().filter(|finding| finding.code == DiagnosticCode::EnvNameDenied);
     let places: Vec<_> = denied.map(|finding| world.redact(&finding.origin.to_string())).collect();
     assert_eq!(
         places,
-        ["[ROOT]/policies/policy.toml:2:22", "[ROOT]/policies/policy.toml:2:32", "PW_ALLOWED_ENV item 2"]
+        ["[ROOT]/policies/policy.toml:3:22", "[ROOT]/policies/policy.toml:3:32", "PW_ALLOWED_ENV item 2"]
     );
     insta::assert_snapshot!("env-name-denied", world.rendered());
 }
@@ -198,11 +182,16 @@ fn denied_names_in_the_allow_list_are_told() {
 fn what_the_sandbox_leaves_open_is_told() {
     let rows = [
         ("mode = \"off\"", Some(DiagnosticCode::SandboxOff)),
-        ("project = \"read-write\"", Some(DiagnosticCode::WriteCoversProject)),
-        ("project = \"outputs\"", None),
+        (
+            "mode = \"require\"\nproject = \"read-write\"\nnetwork = \"none\"",
+            Some(DiagnosticCode::WriteCoversProject),
+        ),
+        ("mode = \"require\"\nproject = \"outputs\"\nnetwork = \"none\"", None),
     ];
     for (line, expected) in rows {
-        let world = World::new().with_policy(format!("[env]\ninherit = []\n[sandbox]\n{line}\n"));
+        let world = World::new().with_rules(format!(
+            "[dirs]\nallow = [\".\"]\n[env]\ninherit = []\n[sandbox]\n{line}\n[audit]\nsinks = [\"file\"]\n"
+        ));
         let codes: Vec<_> = world.codes().into_iter().map(|(_, code)| code).collect();
         assert_eq!(codes, expected.into_iter().collect::<Vec<_>>(), "{line}");
     }
@@ -214,11 +203,43 @@ fn policy_where_a_run_may_write_is_told_and_under_require_refused() {
         let text = format!(
             "[dirs]\nallow = [\"../policies\"]\n[sandbox]\nmode = \"{mode}\"\nproject = \"{project}\"\n"
         );
-        World::new().with_policy(text)
+        World::new().with_rules(text)
     };
     assert!(policy("best-effort", "read-write").warns(DiagnosticCode::PolicyInGrantedDir));
     assert_eq!(policy("require", "read-write").errors(), [DiagnosticCode::PolicyInGrantedDir]);
     assert_eq!(policy("require", "read-only").errors(), []);
+}
+
+#[test]
+fn program_and_state_where_a_run_may_write_are_told_and_under_require_refused() {
+    let codes = [DiagnosticCode::ProgramInGrantedDir, DiagnosticCode::StateInGrantedDir];
+    let rows = [
+        ("project = \"read-write\"", "shop/bin/warden", "shop/state", true),
+        ("project = \"outputs\"", "shop/dist/warden", "shop/build", true),
+        ("project = \"outputs\"", "shop/bin/warden", "shop/state", false),
+        ("project = \"read-only\"", "shop/dist/warden", "shop/build", false),
+        ("project = \"read-only\"\nwrite = [\"tools\"]", "tools/warden", "tools", true),
+        ("project = \"read-write\"", "tools/warden", "state", false),
+        ("project = \"read-write\"", "tools/warden", "shop", true),
+    ];
+    for mode in ["best-effort", "require"] {
+        for (lines, program, state, told) in rows {
+            let text = format!("[dirs]\nallow = [\"shop\"]\n[sandbox]\nmode = \"{mode}\"\n{lines}\n");
+            let mut world = World::new().with_rules(text);
+            world.inputs.program = Some(world.path("launch").join(program));
+            world.inputs.state_dir = Some(world.path("launch").join(state));
+            let severity = if mode == "require" { Severity::Error } else { Severity::Warning };
+            let found: Vec<_> = world.codes().into_iter().filter(|(_, code)| codes.contains(code)).collect();
+            let is_told = |code| found.contains(&(severity, code));
+            assert_eq!(is_told(DiagnosticCode::StateInGrantedDir), told, "{mode} {lines} {state}");
+            let in_program = told && !program.starts_with("tools") || lines.contains("write = [");
+            assert_eq!(is_told(DiagnosticCode::ProgramInGrantedDir), in_program, "{mode} {lines} {program}");
+        }
+    }
+    let mut world = World::new();
+    world.inputs.program = Some(world.path("launch/shop/warden"));
+    world.inputs.state_dir = Some(world.path("launch/shop/state"));
+    insta::assert_snapshot!("own-places", world.rendered());
 }
 
 #[test]
@@ -251,7 +272,7 @@ fn variables_that_are_nearly_ours_are_told() {
 #[test]
 fn run_sees_what_is_inherited_and_not_withheld() {
     let policy =
-        World::new().with_policy("[env]\ninherit = [\"CI\", \"E2E_*\"]\nwithhold = [\"*_TOKEN\"]\n").policy();
+        World::new().with_rules("[env]\ninherit = [\"CI\", \"E2E_*\"]\nwithhold = [\"*_TOKEN\"]\n").policy();
     let rows = [
         ("CI", true),
         ("E2E_USER", true),

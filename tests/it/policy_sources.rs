@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use playwright_warden::policy::Verdict;
 use playwright_warden::policy::diagnostic::DiagnosticCode;
 use playwright_warden::policy::origin::Origin;
-use playwright_warden::policy::source::{Inputs, Role, USER_POLICY};
+use playwright_warden::policy::source::{Inputs, LayerSource, Role, USER_POLICY};
 
 use crate::policy_world::World;
 
@@ -116,10 +116,10 @@ fn policy_of_more_than_64_kib_is_refused() {
 
 #[test]
 fn first_source_grants_and_the_others_limit() {
-    let user = "[dirs]\nallow = [\"~/work\"]\n[limits]\nworkers = 4\n";
+    let user = "version = 1\n[dirs]\nallow = [\"~/work\"]\n[limits]\nworkers = 4\n";
     let named = "[dirs]\nallow = [\"~\"]\n[limits]\nworkers = 8\nrun_seconds = 60\n";
     let variables = &[("PW_ALLOWED_DIRS", "{root}/home/work/shop"), ("PW_ALLOWED_ENV", "ENV")];
-    let world = World::new().with_policy(named).with_variables(variables);
+    let world = World::new().with_rules(named).with_variables(variables);
     world.write(&format!("home/{USER_POLICY}"), user);
     let policy = world.policy();
 
@@ -130,7 +130,7 @@ fn first_source_grants_and_the_others_limit() {
     assert!(policy.dirs().admits(&world.path("home/shop")).is_err());
     assert_eq!(policy.limits().workers().value.bound(), Some(4));
     assert_eq!(policy.limits().run_seconds().value.bound().unwrap().as_secs(), 60);
-    assert!(policy.limits().run_seconds().origin.to_string().ends_with("policies/policy.toml:5:15"));
+    assert!(policy.limits().run_seconds().origin.to_string().ends_with("policies/policy.toml:6:15"));
     assert!(
         policy.env().allow().admits(|pattern| pattern.matches("ENV")).is_err(),
         "the granting file says []"
@@ -156,14 +156,19 @@ fn same_file_named_twice_is_one_layer() {
     let mut world = World::new();
     world.inputs.policy_option = Some(world.write(&format!("home/{USER_POLICY}"), "version = 1\n"));
     assert_eq!(world.policy().layers().len(), 1);
-    world.write(&format!("home/{USER_POLICY}"), "versio = 1\n");
+    world.write(&format!("home/{USER_POLICY}"), "version = 1\nversio = 1\n");
     assert_eq!(world.errors(), [DiagnosticCode::UnknownKey]);
 }
 
 #[test]
 fn inputs_of_this_process_are_absolute() {
-    let inputs = Inputs::of_this_process(None).unwrap();
+    let inputs = Inputs::of_this_process(None, None).unwrap();
     assert!(inputs.launch_dir.is_absolute());
+    assert_eq!(inputs.system_dir.path, PathBuf::from("/etc/playwright-warden"));
+    assert_eq!(inputs.system_dir.owner_uid, 0);
+    assert!(inputs.program.is_some_and(|program| program.is_absolute()));
+    let relative = Inputs::of_this_process(None, Some("state".into())).unwrap();
+    assert_eq!(relative.state_dir, Some(relative.launch_dir.join("state")));
     assert!(inputs.home.is_none_or(|home| home.is_absolute()));
     assert!(inputs.environment.get("CARGO_MANIFEST_DIR").is_some());
     assert!(inputs.environment.iter().any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
@@ -171,10 +176,156 @@ fn inputs_of_this_process_are_absolute() {
 
 #[test]
 fn hash_depends_on_what_is_allowed_not_on_how_it_is_written() {
-    let hash = |text: &str| World::new().with_policy(text).policy().hash();
+    let hash = |text: &str| World::new().with_rules(text).policy().hash();
     let one = hash("[dirs]\nallow = [\"/srv\", \"/opt\"]\n[run]\nheaded = false\n");
     assert_eq!(one.len(), 64);
     assert_eq!(one, hash("# a comment\n[run]\nheaded = false\n[dirs]\nallow = ['/opt', '/srv']\n"));
     assert_ne!(one, hash("[dirs]\nallow = [\"/srv\", \"/opt\"]\n[run]\nheaded = true\n"));
     assert_ne!(one, hash("[dirs]\nallow = [\"/srv\"]\n"));
+}
+
+/// The layers in their order, each with its role.
+fn told(world: &World) -> Vec<String> {
+    let policy = world.policy();
+    let layers = policy.layers().iter().map(|layer| {
+        let source = match &layer.source {
+            LayerSource::File { path, scope, .. } => {
+                format!("{} {}", scope.as_str(), path.file_name().unwrap().to_str().unwrap())
+            }
+            LayerSource::Environment => "environment".to_owned(),
+            LayerSource::Builtin => "builtin".to_owned(),
+        };
+        format!("{:?} {source}", layer.role)
+    });
+    layers.collect()
+}
+
+#[test]
+fn files_of_the_system_limit_and_exclusive_ones_grant() {
+    let world = World::new().with_system("policy.toml", "version = 1\n");
+    assert_eq!(told(&world), ["Grant builtin", "Limit system policy.toml"]);
+    let world = world
+        .with_system("policy.d/b.toml", "version = 1\nexclusive = false\n")
+        .with_system("policy.d/a.toml", "version = 1\n")
+        .with_rules("")
+        .with_variables(&[("PW_ALLOWED_DIRS", "shop")]);
+    world.write(&format!("home/{USER_POLICY}"), "version = 1\n");
+    let limits = ["Limit system a.toml", "Limit system b.toml", "Limit system policy.toml"];
+    let users = ["Limit named policy.toml", "Limit environment"];
+    assert_eq!(told(&world), [&["Grant user policy.toml"], &users[..], &limits[..]].concat());
+    let world = world.with_system("policy.d/b.toml", "version = 1\nexclusive = true\n");
+    let limits = ["Limit system a.toml", "Limit system policy.toml"];
+    assert_eq!(
+        told(&world),
+        [&["Grant system b.toml", "Limit user policy.toml"], &users[..], &limits[..]].concat()
+    );
+}
+
+#[test]
+fn exclusive_file_that_is_also_named_is_one_layer_and_another_file_of_the_system_two() {
+    for (exclusive, layers) in [("true", 1), ("false", 2)] {
+        let text = format!("version = 1\nexclusive = {exclusive}\n");
+        let mut world = World::new().with_system("policy.toml", &text);
+        world.inputs.policy_option = Some(world.inputs.system_dir.path.join("policy.toml"));
+        if exclusive == "true" {
+            assert_eq!(told(&world).len(), layers);
+        } else {
+            assert_eq!(world.errors(), [DiagnosticCode::ExclusiveOutsideSystem]);
+            let world = world.with_system("policy.toml", "version = 1\n");
+            assert_eq!(told(&world).len(), layers);
+        }
+    }
+}
+
+#[test]
+fn path_in_the_systems_policy_never_depends_on_where_a_server_starts() {
+    let rows = [
+        ("/srv", true),
+        ("/srv/*", true),
+        ("~", true),
+        ("~/work", true),
+        (".", false),
+        ("work", false),
+        ("../x", false),
+        ("*", false),
+        ("{/srv,work}", false),
+    ];
+    for key in ["dirs.allow", "dirs.deny", "sandbox.read", "sandbox.write"] {
+        for (path, good) in
+            rows.into_iter().filter(|(path, _)| key.starts_with("dirs") || !path.contains('*'))
+        {
+            for exclusive in [false, true] {
+                let text = format!("version = 1\nexclusive = {exclusive}\n{key} = [\"{path}\"]\n");
+                let world = World::new().with_system("policy.d/a.toml", &text);
+                let relative = world.errors().contains(&DiagnosticCode::RelativePathInSystemPolicy);
+                assert_eq!(relative, !good, "{text}");
+                let own = World::new().with_rules(format!("{key} = [\"{path}\"]\n"));
+                assert!(!own.errors().contains(&DiagnosticCode::RelativePathInSystemPolicy), "the control");
+            }
+        }
+    }
+    let world = World::new().with_system(
+        "policy.toml",
+        "version = 1\n[dirs]\nallow = [\"/srv\", \"work\"]\n[sandbox]\noutputs = [\"out\"]\n",
+    );
+    insta::assert_snapshot!("relative-path-in-system-policy", world.rendered());
+}
+
+#[test]
+fn exclusive_policy_lets_no_variable_through_unnamed() {
+    for (names, good) in [
+        ("[]", true),
+        ("[\"CI\", \"E2E_*\"]", true),
+        ("[\"*\"]", false),
+        ("[\"CI\", \"**\"]", false),
+        ("[\"?*\"]", false),
+    ] {
+        let text = |exclusive| format!("version = 1\nexclusive = {exclusive}\nenv.inherit = {names}\n");
+        let expected: &[_] = if good { &[] } else { &[DiagnosticCode::ExclusiveInheritsAll] };
+        assert_eq!(World::new().with_system("policy.toml", &text(true)).errors(), expected, "{names}");
+        assert_eq!(World::new().with_system("policy.toml", &text(false)).errors(), [], "the control");
+    }
+    let world =
+        World::new().with_system("policy.toml", "version = 1\nexclusive = true\n[env]\ninherit = [\"*\"]\n");
+    insta::assert_snapshot!("exclusive-inherits-all", world.rendered());
+    let silent = World::new().with_system("policy.toml", "version = 1\nexclusive = true\n").policy();
+    assert!(!silent.env().passes("CI") && silent.env().passes("PATH"));
+}
+
+#[test]
+fn name_that_is_not_read_is_told() {
+    let world = World::new();
+    let read = ["policy.toml", "policy.d/a.toml", "policy.d/b c.toml"];
+    let ignored = ["policy.tml", "policy.d/a.tml", "policy.d/a.toml~", "policy.d/.a.toml", "policy.d/README"];
+    let world =
+        read.iter().chain(&ignored).fold(world, |world, name| world.with_system(name, "version = 1\n"));
+    std::fs::create_dir(world.inputs.system_dir.path.join("policy.d/old")).unwrap();
+    assert_eq!(world.policy().layers().len(), 1 + read.len());
+    let told = world.codes().into_iter().filter(|(_, code)| *code == DiagnosticCode::IgnoredFile).count();
+    assert_eq!(told, ignored.len() + 1);
+}
+
+#[test]
+fn implicit_directory_is_no_better_for_a_limit() {
+    let mut world = World::new();
+    world.inputs.launch_dir = world.path("home");
+    assert_eq!(world.errors(), [DiagnosticCode::ImplicitDirTooWide]);
+    let world = world.with_system("policy.toml", "version = 1\ndirs.allow = [\"/\"]\n");
+    assert_eq!(world.errors(), [DiagnosticCode::ImplicitDirTooWide], "a layer more allows no more");
+    let world = world.with_system("policy.toml", "version = 1\ndirs.allow = [\"~/work\"]\n");
+    assert_eq!(world.errors(), [], "what is left of it is narrow");
+}
+
+#[test]
+fn results_file_lies_within_what_an_exclusive_policy_allows() {
+    let world =
+        World::new().with_variables(&[("PW_ALLOWED_DIRS", "shop"), ("PW_RESULTS_FILE", "shop/results.json")]);
+    assert_eq!(world.errors(), [], "the control");
+    let root = world.path("");
+    let exclusive =
+        |dir: &str| format!("version = 1\nexclusive = true\ndirs.allow = [\"{}{dir}\"]\n", root.display());
+    let world = world.with_system("policy.toml", &exclusive("home"));
+    assert_eq!(world.errors(), [DiagnosticCode::ResultsOutsideDirs]);
+    let world = world.with_system("policy.toml", &exclusive("launch"));
+    assert_eq!(world.errors(), []);
 }

@@ -1,5 +1,7 @@
 //! The world that the suites on policies work in: a user, his directories, and his policy.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,6 +9,7 @@ use std::path::{Path, PathBuf};
 use playwright_warden::policy::diagnostic::{DiagnosticCode, Severity};
 use playwright_warden::policy::excerpt::Style;
 use playwright_warden::policy::source::Inputs;
+use playwright_warden::policy::source::system::SystemDir;
 use playwright_warden::policy::{Loaded, Policy, load};
 
 /// A user with a home, a launch directory `launch`, and a safe directory for policies; nothing else is near.
@@ -19,10 +22,10 @@ impl World {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().canonicalize_for_tests();
-        for dir in ["launch/shop", "home/.config/playwright-warden", "policies"] {
+        for dir in ["launch/shop", "home/.config/playwright-warden", "policies", "etc"] {
             std::fs::create_dir_all(path.join(dir)).unwrap();
         }
-        for dir in ["policies", "home/.config/playwright-warden"] {
+        for dir in ["policies", "etc", "home/.config/playwright-warden"] {
             std::fs::set_permissions(path.join(dir), Permissions::from_mode(0o700)).unwrap();
         }
         let inputs = Inputs {
@@ -31,6 +34,12 @@ impl World {
             home: Some(path.join("home")),
             uid: rustix::process::geteuid().as_raw(),
             policy_option: None,
+            system_dir: SystemDir {
+                path: path.join("etc/playwright-warden"),
+                owner_uid: rustix::process::geteuid().as_raw(),
+            },
+            state_dir: Some(path.join("state")),
+            program: None,
         };
         Self { root, inputs }
     }
@@ -48,6 +57,24 @@ impl World {
 
     pub(crate) fn with_policy(mut self, content: impl AsRef<[u8]>) -> Self {
         self.inputs.policy_option = Some(self.write("policies/policy.toml", content));
+        self
+    }
+
+    /// As [`Self::with_policy`], with the `version` that every policy starts with.
+    pub(crate) fn with_rules(self, text: impl Display) -> Self {
+        self.with_policy(format!("version = 1\n{text}"))
+    }
+
+    /// Writes a file of the system's policy, by its name in `/etc/playwright-warden`.
+    pub(crate) fn with_system(self, name: &str, content: &str) -> Self {
+        let path = self.inputs.system_dir.path.join(name);
+        let dir = path.parent().unwrap();
+        std::fs::create_dir_all(dir).unwrap();
+        for dir in [dir, &self.inputs.system_dir.path] {
+            std::fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
+        }
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         self
     }
 
@@ -109,4 +136,31 @@ pub(crate) fn bytes(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
     std::fs::OpenOptions::new().read(true).open(path).unwrap().read_to_end(&mut content).unwrap();
     content
+}
+
+/// The policies of `tests/fixtures/policies`, by the names of their files.
+pub(crate) fn fixtures(kind: &str) -> BTreeMap<String, Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies").join(kind);
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files: BTreeMap<_, _> =
+        files.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), bytes(&path))).collect();
+    assert!(files.len() > 3, "the fixtures are there");
+    files
+}
+
+/// The codes that `#~` names in a fixture, each with its line, sorted.
+pub(crate) fn expected(fixture: &[u8]) -> Vec<(usize, String)> {
+    let text = String::from_utf8_lossy(fixture);
+    let marked =
+        text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, line.split_once("#~")?.1)));
+    let mut codes: Vec<_> = marked
+        .flat_map(|(line, codes)| codes.split_whitespace().map(move |code| (line, code.to_owned())))
+        .collect();
+    codes.sort();
+    codes
+}
+
+/// Says whether a fixture is named for one of its findings.
+pub(crate) fn is_named_for(name: &str, found: &[(usize, String)]) -> bool {
+    found.iter().any(|(_, code)| name == code || name.starts_with(&format!("{code}-")))
 }

@@ -231,7 +231,7 @@ fn disabled_tool_is_not_listed_and_is_refused() {
     };
     let mut all = Wire::legacy(&setup(&project));
     let known = names(&mut all);
-    assert!(known.contains(&"run_tests".to_owned()) && known.contains(&"get_failed_tests".to_owned()));
+    assert_eq!(known, ["run_tests", "get_failed_tests", "get_policy"]);
 
     let policy = "tools.allow = [\"get_failed_tests\"]";
     let mut wire = Wire::legacy(&setup(&project).policy(policy));

@@ -129,9 +129,12 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "cursor": 5 }),
         json!({ "include": "skipped" }),
         json!({ "runId": "" }),
+        json!({ "runId": "r1" }),
     ];
     let run = run.into_iter().map(|arguments| ("run_tests", arguments));
-    run.chain(read.into_iter().map(|arguments| ("get_failed_tests", arguments))).collect()
+    let read = read.into_iter().map(|arguments| ("get_failed_tests", arguments));
+    let policy = [("get_policy", json!({ "workingDirectory": "." }))];
+    run.chain(read).chain(policy).collect()
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn answers_are_what_their_schema_says_and_the_text_says_the_same() {
         ("run_tests", json!({ "workingDirectory": there })),
         ("get_failed_tests", json!({ "workingDirectory": here })),
         ("get_failed_tests", json!({ "workingDirectory": here, "include": "all", "limit": 1 })),
+        ("get_policy", json!({})),
     ];
     for (tool, arguments) in calls {
         let result = wire.call(tool, &arguments);

@@ -14,6 +14,13 @@ pub struct Decision<T> {
     pub verdict: Result<T, Denial>,
 }
 
+impl<T> Decision<T> {
+    /// The same decision without what may be used.
+    pub fn without_terms(self) -> Decision<()> {
+        Decision { checks: self.checks, verdict: self.verdict.map(drop) }
+    }
+}
+
 /// One check of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {

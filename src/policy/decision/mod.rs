@@ -4,9 +4,9 @@
 //! no file, no clock and no environment. Acting on it is left to `gate`.
 
 pub mod checks;
-mod variables;
+pub(in crate::policy) mod variables;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     path::project::CandidateDir,
@@ -17,7 +17,9 @@ use crate::{
         limits::{Bytes, Limit, Limits},
         origin::{Origin, Sourced},
         pattern::name::{EnvName, NamePattern},
+        permissions::Permissions,
         request::{
+            Request,
             failed_tests::GetFailedTests,
             run_tests::{DEFAULT_TIMEOUT, Headed, RunOptions, RunTests, UpdateSnapshots, Workers},
         },
@@ -45,6 +47,9 @@ const RUN_CHECKS: &[&str] = &[
 /// The checks of reading a report, in their order.
 const READ_CHECKS: &[&str] = &["tools.allow", "dirs.deny", "dirs.allow", "dirs.owner"];
 
+/// The checks of telling what is allowed.
+const VIEW_CHECKS: &[&str] = &["tools.allow"];
+
 /// What an allowed run may use: plain data.
 #[derive(Clone, Debug)]
 pub struct RunTerms {
@@ -61,11 +66,11 @@ pub struct RunTerms {
     /// Variables that the call sets.
     pub set: BTreeMap<EnvName, String>,
     /// Which of the server's variables it gets, and which values are secrets.
-    pub env: EnvRules,
+    pub env: Arc<EnvRules>,
     /// How it is confined.
     pub sandbox: SandboxTerms,
     /// The other bounds.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// `PW_RESULTS_FILE`.
     pub results_file: Option<PathBuf>,
 }
@@ -86,9 +91,9 @@ impl RunTerms {
 #[derive(Clone, Debug)]
 pub struct ReadTerms {
     /// Which values are secrets.
-    pub env: EnvRules,
+    pub env: Arc<EnvRules>,
     /// The bounds.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// `PW_RESULTS_FILE`.
     pub results_file: Option<PathBuf>,
 }
@@ -147,6 +152,15 @@ impl From<&SandboxRules> for SandboxTerms {
 }
 
 impl Policy {
+    /// Decides on any call, for those who only tell what was decided.
+    pub fn decide(&self, request: &Request) -> Decision<()> {
+        match request {
+            Request::RunTests(request) => self.decide_run(request).without_terms(),
+            Request::GetFailedTests(request) => self.decide_read(request).without_terms(),
+            Request::GetPolicy => self.decide_view().without_terms(),
+        }
+    }
+
     /// Decides on a run.
     pub fn decide_run(&self, request: &RunTests) -> Decision<RunTerms> {
         let mut checks = Checks::default();
@@ -159,11 +173,18 @@ impl Policy {
         let mut checks = Checks::default();
         let verdict = self.judge_project(ToolName::GetFailedTests, &request.directory, &mut checks);
         let terms = |_| ReadTerms {
-            env: self.env().clone(),
-            limits: self.limits().clone(),
+            env: Arc::clone(&self.env),
+            limits: Arc::clone(&self.limits),
             results_file: self.results_file().map(|file| file.value.clone()),
         };
         Decision { checks: checks.complete(READ_CHECKS), verdict: verdict.map(terms) }
+    }
+
+    /// Decides on telling the agent what it may do.
+    pub fn decide_view(&self) -> Decision<Permissions> {
+        let mut checks = Checks::default();
+        let verdict = self.judge_tool(ToolName::GetPolicy, &mut checks).map(|()| Permissions::of(self));
+        Decision { checks: checks.complete(VIEW_CHECKS), verdict }
     }
 
     fn judge_run(&self, request: &RunTests, checks: &mut Checks) -> Result<RunTerms, Denial> {
@@ -179,11 +200,20 @@ impl Policy {
             timeout,
             grace: self.limits().grace_seconds().value.bound().unwrap_or(Duration::MAX),
             set,
-            env: self.env().clone(),
+            env: Arc::clone(&self.env),
             sandbox: self.sandbox().into(),
-            limits: self.limits().clone(),
+            limits: Arc::clone(&self.limits),
             results_file: self.results_file().map(|file| file.value.clone()),
         })
+    }
+
+    fn judge_tool(&self, tool: ToolName, checks: &mut Checks) -> Result<(), Denial> {
+        let granted = self.tools().admits(tool).map_err(|layer| {
+            let message = format!("the tool `{tool}` is not allowed");
+            checks.fail(Denial::implicit("tools.allow", layer, tool.as_str(), message))
+        })?;
+        checks.pass("tools.allow", places(&granted), tool.as_str());
+        Ok(())
     }
 
     /// Judges the tool and the directory; gives the directory that the admitting entry matched.
@@ -193,15 +223,7 @@ impl Policy {
         directory: &CandidateDir,
         checks: &mut Checks,
     ) -> Result<PathBuf, Denial> {
-        let granted = self.tools().admits(tool).map_err(|layer| {
-            checks.fail(Denial::implicit(
-                "tools.allow",
-                layer,
-                tool.as_str(),
-                format!("the tool `{tool}` is not allowed"),
-            ))
-        })?;
-        checks.pass("tools.allow", places(&granted), tool.as_str());
+        self.judge_tool(tool, checks)?;
         let asked = directory.asked();
         let refused = || format!("`{asked}` is not an allowed project directory");
         let canonical = directory.path().display().to_string();
@@ -262,27 +284,17 @@ impl Policy {
             checks.pass(rule, origins, &request.projects.join(", "));
             return Ok(request.projects.clone());
         }
-        let narrow: Vec<_> = allowed
-            .lists()
-            .filter(|list| !list.entries.iter().any(|entry| entry.value.is_everything()))
-            .collect();
-        match narrow.as_slice() {
-            [] => {
-                checks.pass(rule, vec![allowed.granted().key.clone()], "all");
-                Ok(Vec::new())
+        match self.run().unnamed() {
+            Ok((selected, layer)) => {
+                let subject = if selected.is_empty() { "all".to_owned() } else { permitted(selected) };
+                checks.pass(rule, vec![layer.clone()], &subject);
+                Ok(selected.iter().map(|entry| entry.value.as_written().to_owned()).collect())
             }
-            [only]
-                if !only.entries.is_empty()
-                    && only.entries.iter().all(|entry| is_playwrights(&entry.value)) =>
-            {
-                checks.pass(rule, vec![only.key.clone()], &permitted(&only.entries));
-                Ok(only.entries.iter().map(|entry| entry.value.as_written().to_owned()).collect())
-            }
-            [first, ..] => {
+            Err(list) => {
                 let message =
                     "the Playwright projects must be named, since the policy allows only some of them";
-                let denial = Denial::implicit(rule, &first.key, "all", message.to_owned());
-                Err(checks.fail(denial.permitting(permitted(&first.entries))))
+                let denial = Denial::implicit(rule, &list.key, "all", message.to_owned());
+                Err(checks.fail(denial.permitting(permitted(&list.entries))))
             }
         }
     }
@@ -296,19 +308,9 @@ impl Policy {
         checks.pass("run.headed", vec![headed.origin.clone()], "");
         let update = self.run().update_snapshots();
         let asked = request.options.update_snapshots.filter(|mode| *mode != UpdateSnapshots::None);
-        if let Some(mode) = asked {
-            let sandbox = self.sandbox();
-            let read_only = sandbox.project().value == ProjectAccess::ReadOnly
-                && sandbox.mode().value != SandboxMode::Off;
-            let denied = if update.value {
-                read_only.then_some(("sandbox.project", &sandbox.project().origin))
-            } else {
-                Some(("run.update_snapshots", &update.origin))
-            };
-            if let Some((rule, origin)) = denied {
-                let message = "writing snapshots is not allowed".to_owned();
-                return Err(checks.fail(Denial::explicit(rule, origin, mode.as_str(), message)));
-            }
+        if let (Some(mode), Some((rule, origin))) = (asked, self.keeps_snapshots()) {
+            let message = "writing snapshots is not allowed".to_owned();
+            return Err(checks.fail(Denial::explicit(rule, origin, mode.as_str(), message)));
         }
         checks.pass(
             "run.update_snapshots",
@@ -316,6 +318,18 @@ impl Policy {
             asked.map_or("none", UpdateSnapshots::as_str),
         );
         Ok(())
+    }
+
+    /// The rule by which no call may write snapshots, and its place; `None` where one may.
+    pub(in crate::policy) fn keeps_snapshots(&self) -> Option<(&'static str, &Origin)> {
+        let (update, sandbox) = (self.run().update_snapshots(), self.sandbox());
+        let read_only =
+            sandbox.project().value == ProjectAccess::ReadOnly && sandbox.mode().value != SandboxMode::Off;
+        if update.value {
+            read_only.then_some(("sandbox.project", &sandbox.project().origin))
+        } else {
+            Some(("run.update_snapshots", &update.origin))
+        }
     }
 
     /// Judges the numbers; gives the timeout.
@@ -336,11 +350,6 @@ impl Policy {
         bound("limits.retries", "retries", request.options.retries.unwrap_or(0), limits.retries(), checks)?;
         Ok(timeout)
     }
-}
-
-/// Whether Playwright reads a pattern as we do: it knows `*` and no other wildcard.
-fn is_playwrights(pattern: &NamePattern) -> bool {
-    !pattern.as_written().contains('?')
 }
 
 fn in_milliseconds(limit: Limit<Duration>) -> Limit<u64> {

@@ -110,7 +110,7 @@ fn listed<T: std::fmt::Display>(list: &AllowList<T>, layer: &Origin) -> String {
 }
 
 /// A shell reads the file that `ENV` names, so its value is a bare word.
-fn value_problem(name: &str, value: &str) -> Option<String> {
+pub(in crate::policy) fn value_problem(name: &str, value: &str) -> Option<String> {
     if value.chars().count() > VALUE_CHARACTERS {
         return Some(format!("has more than {VALUE_CHARACTERS} characters"));
     }

@@ -9,6 +9,7 @@ use crate::policy::diagnostic::DiagnosticCode;
 
 pub mod name;
 pub mod path_glob;
+mod path_overlap;
 
 /// How an entry is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,12 @@ pub enum PatternError {
     /// `~name`, or `~` for a user without a home.
     #[error("`{0}` can't be expanded")]
     Home(String),
+    /// A variable in a path, as a shell would expand it.
+    #[error("`{0}` names a variable, and none is expanded here")]
+    Variable(String),
+    /// A path as Windows writes it.
+    #[error("`{0}` is a path of Windows")]
+    Windows(String),
     /// `..` behind a wildcard.
     #[error("`{0}` has `..` behind a wildcard")]
     ParentAfterWildcard(String),
@@ -66,6 +73,8 @@ impl PatternError {
             Self::Empty
             | Self::ControlCharacter(_)
             | Self::Home(_)
+            | Self::Variable(_)
+            | Self::Windows(_)
             | Self::LookUp { .. }
             | Self::NotWithin(_) => DiagnosticCode::BadValue,
             Self::ParentAfterWildcard(_) | Self::Glob { .. } => DiagnosticCode::BadGlob,
@@ -82,6 +91,10 @@ impl PatternError {
             Self::Home(_) => {
                 "only `~` and `~/...` are expanded, from the user database; a directory of that name is `./~...`"
             }
+            Self::Variable(_) => {
+                "write the path out, or from `~/`; a directory that is really named so is written as `'\\$HOME'`, with single quotes"
+            }
+            Self::Windows(_) => "write the path of Linux, with `/`, as `/mnt/c/Users/...` in WSL",
             Self::ParentAfterWildcard(_) => {
                 "write the directory that is meant; `..` may stand before the first wildcard"
             }

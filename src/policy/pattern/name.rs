@@ -103,6 +103,13 @@ impl NamePattern {
         fits(&pattern, &name, self.case)
     }
 
+    /// Says whether every name that fits another pattern certainly fits this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        // Of its wildcards only `*` takes whatever a wildcard of the other stands for.
+        let takes_wildcards = !self.written.contains('?');
+        self == other || (self.matches(&other.written) && (takes_wildcards || other.literal().is_some()))
+    }
+
     /// The name, where the pattern has no wildcards.
     pub fn literal(&self) -> Option<&str> {
         (!self.written.contains(['*', '?'])).then_some(self.written.as_str())
@@ -116,6 +123,31 @@ impl NamePattern {
     /// Says whether every name fits.
     pub fn is_everything(&self) -> bool {
         self.written.bytes().all(|byte| byte == b'*')
+    }
+
+    /// Says whether every name fits that is not made of odd characters alone, as with `*`, `?*` or `*_*`.
+    pub fn fits_most_names(&self) -> bool {
+        self.written.starts_with(['*', '?'])
+            && self.written.contains('*')
+            && self.written.bytes().all(|byte| matches!(byte, b'*' | b'?' | b'_'))
+    }
+
+    /// Says whether a name may fit both patterns; in doubt it may.
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        match (self.literal(), other.literal()) {
+            (_, Some(name)) => self.matches(name),
+            (Some(name), None) => other.matches(name),
+            (None, None) => {
+                let one = self.fixed_part().to_ascii_lowercase();
+                let two = other.fixed_part().to_ascii_lowercase();
+                one.starts_with(&two) || two.starts_with(&one)
+            }
+        }
+    }
+
+    /// What every name that fits holds, piece by piece.
+    pub fn fixed_parts(&self) -> impl Iterator<Item = &str> {
+        self.written.split(['*', '?']).filter(|part| !part.is_empty())
     }
 
     /// The pattern as it was written.
@@ -199,6 +231,32 @@ mod tests {
         for (name, pattern, text, expected) in rows {
             let pattern = NamePattern::parse_env(pattern, Syntax::Wildcards, Case::Sensitive).unwrap();
             assert_eq!(pattern.matches(text), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_compared_with_each_other() {
+        let rows = [
+            ("the same name", "A", "A", true, true),
+            ("two names", "A", "B", false, false),
+            ("a name and its pattern", "TEST_*", "TEST_X", true, true),
+            ("a wider and a narrower start", "TEST_*", "TEST_X*", true, true),
+            ("a narrower and a wider start", "TEST_X*", "TEST_*", true, false),
+            ("two starts", "TEST_*", "E2E_*", false, false),
+            ("ends are not compared", "*_URL", "TEST_*", true, false),
+            ("everything", "*", "*_URL", true, true),
+            ("a start and what is within it", "A*", "A*B", true, true),
+            ("a start and one character", "A*", "A?", true, true),
+            ("one character and any", "A?", "A*", true, false),
+            ("the same pattern", "A?", "A?", true, true),
+            ("two characters and any", "??", "A*", true, false),
+        ];
+        for (name, one, two, overlap, covers) in rows {
+            let [one, two] =
+                [one, two].map(|it| NamePattern::parse_env(it, Syntax::Wildcards, Case::Sensitive).unwrap());
+            assert_eq!(one.may_overlap(&two), overlap, "{name}");
+            assert_eq!(two.may_overlap(&one), overlap, "{name}, turned");
+            assert_eq!(one.covers(&two), covers, "{name}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! `null` is absent, a string is an array of one, `5.0` is an integer. Schemas are plain, since some models refuse
 //! unions, type arrays and references.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, marker::PhantomData, sync::LazyLock, time::Duration};
 
 use schemars::{JsonSchema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
@@ -80,7 +80,11 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     };
     let generator = settings.with_transform(RecursiveTransform(plain)).into_generator();
     match generator.into_root_schema_for::<T>().to_value() {
-        Value::Object(schema) => schema,
+        Value::Object(mut schema) => {
+            // Some clients refuse an object that names no properties, even where there are none.
+            schema.entry("properties").or_insert_with(|| Map::new().into());
+            schema
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
 }
@@ -97,29 +101,45 @@ fn merge_choices(schema: &mut schemars::Schema) {
     object.shift_insert(0, "type".to_owned(), "string".into());
 }
 
-/// Reads the arguments of a call; a `null` counts as absent, an empty string is refused.
-///
-/// # Errors
-/// [`ArgumentError`] for the first thing that is wrong.
-pub fn read<T: DeserializeOwned + JsonSchema>(mut arguments: Map<String, Value>) -> Result<T, ArgumentError> {
-    arguments.retain(|_, value| !value.is_null());
-    let schema = schema_of::<T>();
-    let none = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-    for (name, value) in &arguments {
-        let Some(schema) = properties.get(name) else {
-            let name = text::cut_end(name, NAME_BYTES);
-            return Err(ArgumentError::Unknown { hint: hint(&name, &known), name: name.into_owned() });
-        };
-        if let Some(problem) = problem(value, schema) {
-            return Err(ArgumentError::invalid(name, problem));
-        }
+/// How the arguments of one tool are read: into `T`, against its schema, which is made once.
+#[derive(Debug)]
+pub struct Reader<T> {
+    schema: LazyLock<Map<String, Value>>,
+    arguments: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned + JsonSchema> Reader<T> {
+    /// A reader for a `static`; the schema is made when it is first needed.
+    #[expect(clippy::new_without_default, reason = "a `static` needs a `const fn`")]
+    pub const fn new() -> Self {
+        Self { schema: LazyLock::new(schema_of::<T>), arguments: PhantomData }
     }
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        let at = error.path().to_string();
-        ArgumentError::invalid(&at, error.into_inner().to_string())
-    })
+
+    /// Reads the arguments of a call; a `null` counts as absent, an empty string is refused.
+    ///
+    /// # Errors
+    /// [`ArgumentError`] for the first thing that is wrong.
+    pub fn read(&self, mut arguments: Map<String, Value>) -> Result<T, ArgumentError> {
+        arguments.retain(|_, value| !value.is_null());
+        let none = Map::new();
+        let properties = self.schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        for (name, value) in &arguments {
+            let Some(schema) = properties.get(name) else {
+                let name = text::cut_end(name, NAME_BYTES);
+                return Err(ArgumentError::Unknown {
+                    hint: hint(&name, properties),
+                    name: name.into_owned(),
+                });
+            };
+            if let Some(problem) = problem(value, schema) {
+                return Err(ArgumentError::invalid(name, problem));
+            }
+        }
+        serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+            let at = error.path().to_string();
+            ArgumentError::invalid(&at, error.into_inner().to_string())
+        })
+    }
 }
 
 /// What is wrong with a value before its type is looked at.
@@ -145,10 +165,11 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-fn hint(name: &str, known: &[&str]) -> String {
-    match nearest(name, known.iter().copied()) {
+fn hint(name: &str, known: &Map<String, Value>) -> String {
+    match nearest(name, known.keys().map(String::as_str)) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
-        None => format!("known arguments: {}", known.join(", ")),
+        None if known.is_empty() => "this tool takes no arguments".to_owned(),
+        None => format!("known arguments: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     path::{handle::DirHandle, project::CandidateDir},
-    policy::request::arguments::{self, ArgumentError},
+    policy::request::arguments::{self, ArgumentError, Reader},
+    run_id::{NoRunId, RunId},
 };
 
 /// Which tests of a report are told.
@@ -28,7 +29,7 @@ pub struct GetFailedTests {
     /// The Playwright project.
     pub directory: CandidateDir,
     /// A run of this server, as its answer named it; the last one of the project, or its results file, where absent.
-    pub run_id: Option<String>,
+    pub run_id: Option<RunId>,
     /// Which tests to tell.
     pub include: IncludeOutcomes,
     /// At most this many tests.
@@ -63,21 +64,24 @@ pub struct GetFailedTestsArguments {
     cursor: Option<String>,
 }
 
+static READER: Reader<GetFailedTestsArguments> = Reader::new();
+
 impl GetFailedTests {
     /// Parses the arguments of a call.
     ///
     /// # Errors
     /// [`ArgumentError`] for the first thing that is wrong.
     pub fn parse(arguments: Map<String, Value>, launch: &DirHandle) -> Result<Self, ArgumentError> {
-        let given: GetFailedTestsArguments = arguments::read(arguments)?;
+        let given: GetFailedTestsArguments = READER.read(arguments)?;
         let cursor = match given.cursor.as_deref().map(str::parse) {
             None => 0,
             Some(Ok(cursor)) => cursor,
             Some(Err(_)) => return Err(ArgumentError::invalid("cursor", "no cursor of an earlier answer")),
         };
+        let run_id = given.run_id.as_deref().map(str::parse).transpose();
         Ok(Self {
             directory: arguments::working_directory(given.working_directory.as_deref(), launch)?,
-            run_id: given.run_id,
+            run_id: run_id.map_err(|error: NoRunId| ArgumentError::invalid("runId", error.to_string()))?,
             include: given.include,
             limit: given.limit,
             cursor,

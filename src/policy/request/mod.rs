@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod failed_tests;
+pub mod get_policy;
 pub mod run_tests;
 
 use serde_json::{Map, Value};
@@ -24,6 +25,8 @@ pub enum Request {
     RunTests(Box<RunTests>),
     /// `get_failed_tests`.
     GetFailedTests(GetFailedTests),
+    /// `get_policy`, which asks for nothing in particular.
+    GetPolicy,
 }
 
 impl Request {
@@ -39,12 +42,12 @@ impl Request {
         match tool {
             ToolName::RunTests => Ok(Self::RunTests(Box::new(RunTests::parse(arguments, launch)?))),
             ToolName::GetFailedTests => Ok(Self::GetFailedTests(GetFailedTests::parse(arguments, launch)?)),
+            ToolName::GetPolicy => get_policy::parse(arguments).map(|()| Self::GetPolicy),
             ToolName::ListTests
             | ToolName::GetRunStatus
             | ToolName::CancelRun
             | ToolName::GetTestAttachment
             | ToolName::GetTrace
-            | ToolName::GetPolicy
             | ToolName::Screenshot => Err(ArgumentError::NoSuchTool(tool)),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     path::{RelPath, handle::DirHandle, project::CandidateDir},
-    policy::request::arguments::{self, ArgumentError},
+    policy::request::arguments::{self, ArgumentError, Reader},
 };
 
 /// How long a run may take when the call does not say.
@@ -303,13 +303,15 @@ pub struct RunTestsArguments {
     include: IncludeTests,
 }
 
+static READER: Reader<RunTestsArguments> = Reader::new();
+
 impl RunTests {
     /// Parses the arguments of a call.
     ///
     /// # Errors
     /// [`ArgumentError`] for the first thing that is wrong.
     pub fn parse(arguments: Map<String, Value>, launch: &DirHandle) -> Result<Self, ArgumentError> {
-        let given: RunTestsArguments = arguments::read(arguments)?;
+        let given: RunTestsArguments = READER.read(arguments)?;
         if given.wait == Some(false) {
             let problem =
                 "background runs are not supported yet; leave `wait` out and the call waits to the end";

@@ -8,12 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use figment::value::Value;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
-use crate::policy::origin::{Origin, Span};
-use crate::policy::source::keys::{Key, VERSION, table, tables};
-use crate::policy::source::suggest::{list, nearest};
+use crate::policy::origin::{Origin, Sourced, Span};
+use crate::policy::source::keys::{Key, Kind, VERSION, table, tables};
+use crate::policy::source::suggest::{either, list, nearest};
+use crate::policy::source::syntax::{Advice, DUPLICATE, broken, duplicate};
 use crate::policy::source::value::{number, type_of};
 use crate::policy::source::written::Written;
 
@@ -26,6 +28,9 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
         broken |= error.message() != DUPLICATE;
         check.syntax(error.message(), error.span());
     }
+    check.findings.sort_by(|a, b| a.origin.cmp(&b.origin));
+    // What the parser says next of a line, it says because of what it said first.
+    check.findings.dedup_by_key(|finding| finding.origin.line());
     // After a syntax error the parser's guess at the rest is no ground for further findings.
     if !broken && check.version(document.get_ref()) {
         check.root(document.get_ref());
@@ -33,9 +38,6 @@ pub fn parse(path: &Arc<Path>, text: &str) -> (Written, Vec<Diagnostic>) {
     check.findings.sort_by(|a, b| a.origin.cmp(&b.origin));
     (check.written, check.findings)
 }
-
-/// The `toml` crate's message for a key that stands twice.
-const DUPLICATE: &str = "duplicate key";
 
 /// A file under check: what was right of it so far, and what was not.
 pub(super) struct Check<'a> {
@@ -55,19 +57,31 @@ impl Check<'_> {
     }
 
     fn syntax(&mut self, message: &str, span: Option<Range<usize>>) {
-        let place = span.map_or_else(|| Origin::file(&self.path), |span| self.place(span));
-        let finding = if message == DUPLICATE {
-            Diagnostic::error(DiagnosticCode::DuplicateKey, place, "a key stands twice")
-                .hint("keep one of the two: neither wins over the other")
+        let place = span.clone().map_or_else(|| Origin::file(&self.path), |span| self.place(span));
+        let span = span.unwrap_or_default();
+        let (code, Advice { summary, hint }) = if message == DUPLICATE {
+            (DiagnosticCode::DuplicateKey, duplicate(self.text, &span))
         } else {
-            Diagnostic::error(DiagnosticCode::Syntax, place, format!("this is not TOML: {message}"))
+            (DiagnosticCode::Syntax, broken(message, self.text, &span))
         };
-        self.found(finding);
+        self.found(Diagnostic::error(code, place, summary).hint(hint));
     }
 
     /// Checks `version`, and says whether the rest is written for this version.
     fn version(&mut self, root: &DeTable<'_>) -> bool {
         let Some((_, value)) = root.iter().find(|(key, _)| key.get_ref() == "version") else {
+            let place = self.place(0..0);
+            self.found(
+                Diagnostic::error(
+                    DiagnosticCode::MissingVersion,
+                    place,
+                    "a policy starts with its version, and this one has none",
+                )
+                .key("version")
+                .hint(format!(
+                    "write `version = {VERSION}` as the first line; `policy.example.toml` shows every key, at its default"
+                )),
+            );
             return true;
         };
         let place = self.place(value.span());
@@ -97,12 +111,17 @@ impl Check<'_> {
     fn root(&mut self, root: &DeTable<'_>) {
         for (key, value) in root {
             let name = key.get_ref().as_ref();
-            if name == "version" {
-                continue;
-            }
-            if name == "expect" {
-                self.expectations(value);
-                continue;
+            match name {
+                "version" => continue,
+                "exclusive" => {
+                    self.exclusive(value);
+                    continue;
+                }
+                "expect" => {
+                    self.expectations(value);
+                    continue;
+                }
+                _ => {}
             }
             match (table(name), value.get_ref()) {
                 (Some(table), DeValue::Table(entries)) => self.table(name, table.keys, entries),
@@ -115,7 +134,17 @@ impl Check<'_> {
                             format!("`{name}` is a table, not {}", type_of(other)),
                         )
                         .key(name)
-                        .hint(format!("write `[{name}]` above its keys")),
+                        .hint(match other {
+                            DeValue::Array(_) => {
+                                format!("write `[{name}]` once, in single brackets, above its keys")
+                            }
+                            DeValue::String(_)
+                            | DeValue::Integer(_)
+                            | DeValue::Float(_)
+                            | DeValue::Boolean(_)
+                            | DeValue::Datetime(_)
+                            | DeValue::Table(_) => format!("write `[{name}]` above its keys"),
+                        }),
                     );
                 }
                 (None, _) => self.unknown_at_top(name, key.span()),
@@ -123,12 +152,20 @@ impl Check<'_> {
         }
     }
 
+    fn exclusive(&mut self, value: &Spanned<DeValue<'_>>) {
+        let place = self.place(value.span());
+        let checked = self.value("exclusive", Kind::Flag, value);
+        self.written.exclusive =
+            checked.and_then(|exclusive| exclusive.to_bool()).map(|exclusive| Sourced::new(exclusive, place));
+    }
+
     fn unknown_at_top(&mut self, name: &str, span: Range<usize>) {
-        let names: Vec<_> = tables().map(|table| table.name).chain(["expect", "version"]).collect();
-        let hint = match (nearest(name, names.iter().copied()), tables_of(name)) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, tables) if !tables.is_empty() => format!("`{name}` stands in {}", list(tables)),
-            (None, _) => format!("known here: {}", list(names)),
+        let names: Vec<_> =
+            tables().map(|table| table.name).chain(["expect", "version", "exclusive"]).collect();
+        let hint = match nearest(name, names.iter().copied()) {
+            _ if LATER.contains(&name) => later(name),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => elsewhere(name).unwrap_or_else(|| format!("known here: {}", list(names))),
         };
         let place = self.place(span);
         self.found(
@@ -142,7 +179,7 @@ impl Check<'_> {
         for (key, value) in entries {
             let name = key.get_ref().as_ref();
             let Some(known) = keys.iter().find(|known| known.name == name) else {
-                self.unknown_in_table(table, keys, name, key.span());
+                self.unknown_in_table(table, keys, name, key.span(), value.get_ref());
                 continue;
             };
             let dotted = format!("{table}.{name}");
@@ -154,14 +191,31 @@ impl Check<'_> {
         }
     }
 
-    fn unknown_in_table(&mut self, table: &str, keys: &[Key], name: &str, span: Range<usize>) {
-        let known: Vec<_> = keys.iter().map(|key| key.name).collect();
-        let elsewhere = tables_of(name);
-        let hint = match nearest(name, known.iter().copied()) {
+    fn unknown_in_table(
+        &mut self,
+        table: &str,
+        keys: &[Key],
+        name: &str,
+        span: Range<usize>,
+        value: &DeValue<'_>,
+    ) {
+        let known = || keys.iter().map(|key| key.name);
+        let hint = match nearest(name, known()) {
+            _ if LATER.contains(&format!("{table}.{name}").as_str()) => later(name),
+            _ if tables().any(|known| known.name == name) => {
+                format!("`[{name}]` is a table of its own: write it on a line of its own, above its keys")
+            }
             // A key that stands elsewhere by this very name was put into the wrong table.
-            Some(near) if elsewhere.is_empty() => format!("did you mean `{near}`?"),
-            Some(_) | None if !elsewhere.is_empty() => format!("`{name}` stands in {}", list(elsewhere)),
-            Some(_) | None => format!("known in `[{table}]`: {}", list(known)),
+            Some(near) if tables_of(name).is_empty() => format!("did you mean `{near}`?"),
+            Some(_) | None => elsewhere(name).unwrap_or_else(|| match value {
+                DeValue::Table(_) => format!("`[{table}]` holds no tables; its keys are {}", list(known())),
+                DeValue::String(_)
+                | DeValue::Integer(_)
+                | DeValue::Float(_)
+                | DeValue::Boolean(_)
+                | DeValue::Datetime(_)
+                | DeValue::Array(_) => format!("known in `[{table}]`: {}", list(known())),
+            }),
         };
         let place = self.place(span);
         self.found(
@@ -176,7 +230,31 @@ impl Check<'_> {
     }
 }
 
-/// The tables that have a key of this name, in brackets.
+/// Tables and keys of later versions, which a policy for one of them may hold.
+const LATER: &[&str] = &[
+    "egress",
+    "screenshot",
+    "limits.wait_seconds",
+    "limits.attachment_bytes",
+    "limits.image_bytes",
+    "limits.processes",
+];
+
+fn later(name: &str) -> String {
+    format!("`{name}` comes with a later version of this server: take it out until then")
+}
+
+/// Where a key of this name, or of nearly this name, belongs.
+fn elsewhere(name: &str) -> Option<String> {
+    let under = |name: &str| either(tables_of(name).into_iter().map(|table| format!("[{table}]")));
+    if !tables_of(name).is_empty() {
+        return Some(format!("`{name}` belongs under {}", under(name)));
+    }
+    let keys = tables().flat_map(|table| table.keys).map(|key| key.name);
+    nearest(name, keys).map(|near| format!("did you mean `{near}` under {}?", under(near)))
+}
+
+/// The tables that have a key of this name.
 fn tables_of(name: &str) -> Vec<&'static str> {
     tables().filter(|table| table.keys.iter().any(|key| key.name == name)).map(|table| table.name).collect()
 }
@@ -202,16 +280,15 @@ mod tests {
 
     #[test]
     fn all_findings_are_told_at_once() {
-        let text =
-            "nope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
+        let text = "version = 1\nnope = 1\n[dirs]\nalow = []\nallow = [1, \"a\", true]\nowner = \"me\"\n[limits]\nworkers = 0\n";
         let codes: Vec<_> = findings(text);
         let expected = [
-            ("unknown-key", 1, 1),
-            ("unknown-key", 3, 1),
-            ("wrong-type", 4, 10),
-            ("wrong-type", 4, 18),
-            ("bad-value", 5, 9),
-            ("bad-value", 7, 11),
+            ("unknown-key", 2, 1),
+            ("unknown-key", 4, 1),
+            ("wrong-type", 5, 10),
+            ("wrong-type", 5, 18),
+            ("bad-value", 6, 9),
+            ("bad-value", 8, 11),
         ];
         assert_eq!(codes, expected.map(|(code, line, column)| (code.to_owned(), line, column)));
     }
@@ -225,14 +302,13 @@ mod tests {
 
     #[test]
     fn good_values_survive_beside_bad_ones() {
-        let text =
-            "[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
+        let text = "version = 1\n[dirs]\nallow = [\"a\", 1]\nowner = 3\n[limits]\nworkers = 0x10\nretries = \"unlimited\"\n";
         let (written, findings) = parse(&Path::new("/p.toml").into(), text);
         assert_eq!(findings.len(), 2);
         let settings = written.settings().unwrap();
         assert_eq!(settings.dirs.allow, Some(vec!["a".to_owned()]));
         assert_eq!(settings.limits.len(), 2);
-        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:2:10");
+        assert_eq!(written.places.of_item("dirs.allow", 0).to_string(), "/p.toml:3:10");
     }
 
     #[test]
@@ -249,7 +325,7 @@ mod tests {
                     Kind::Bound => "1".to_owned(),
                     Kind::WordsByName => "{ ENV = [\"qa\"] }".to_owned(),
                 };
-                let text = format!("[{}]\n{} = {value}\n", table.name, key.name);
+                let text = format!("version = 1\n[{}]\n{} = {value}\n", table.name, key.name);
                 let (written, findings) = parse(&Path::new("/p.toml").into(), &text);
                 assert_eq!(findings, [], "{text}");
                 written.settings().unwrap();

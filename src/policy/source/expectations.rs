@@ -25,6 +25,7 @@ impl Check<'_> {
                 value.span(),
                 "tables, each below its own `[[expect]]`",
                 value.get_ref(),
+                FORM,
             );
             return;
         };
@@ -36,6 +37,7 @@ impl Check<'_> {
                     item.span(),
                     "tables, each below its own `[[expect]]`",
                     item.get_ref(),
+                    FORM,
                 );
                 continue;
             };
@@ -90,7 +92,7 @@ impl Check<'_> {
         let value = entries.get("call")?;
         let DeValue::Table(call) = value.get_ref() else {
             let wanted = "a table, as in `{ tool = \"run_tests\" }`";
-            return self.wrong_type("expect.call", value.span(), wanted, value.get_ref());
+            return self.wrong_type("expect.call", value.span(), wanted, value.get_ref(), FORM);
         };
         let known = self.known("expect.call", call, &["tool", "arguments"]);
         let tool = match call.get("tool").map(|tool| (tool.get_ref(), tool.span())) {
@@ -100,7 +102,7 @@ impl Check<'_> {
                 Value::from(tool.as_ref())
             }
             Some((other, span)) => {
-                return self.wrong_type("expect.call.tool", span, "the name of a tool", other);
+                return self.wrong_type("expect.call.tool", span, "the name of a tool", other, FORM);
             }
             None => {
                 let place = self.place(value.span());
@@ -112,7 +114,7 @@ impl Check<'_> {
         let arguments = match call.get("arguments").map(|given| (given.get_ref(), given.span())) {
             Some((given @ DeValue::Table(_), _)) => plain(given),
             Some((other, span)) => {
-                return self.wrong_type("expect.call.arguments", span, "a table of arguments", other);
+                return self.wrong_type("expect.call.arguments", span, "a table of arguments", other, FORM);
             }
             None => Value::from(Dict::new()),
         };
@@ -124,7 +126,13 @@ impl Check<'_> {
     fn decision(&mut self, entries: &DeTable<'_>) -> Option<(Value, crate::policy::origin::Origin)> {
         let value = entries.get("decision")?;
         let Some(word) = value.get_ref().as_str() else {
-            self.wrong_type("expect.decision", value.span(), "`\"allow\"` or `\"deny\"`", value.get_ref());
+            self.wrong_type(
+                "expect.decision",
+                value.span(),
+                "`\"allow\"` or `\"deny\"`",
+                value.get_ref(),
+                FORM,
+            );
             return None;
         };
         let decision = self.choice("expect.decision", value.span(), word, &["allow", "deny"], &[])?;
@@ -138,7 +146,7 @@ impl Check<'_> {
             return Ok(Some(Value::from(rule)));
         }
         let wanted = "the policy key that should decide, as in `\"dirs.allow\"`";
-        self.wrong_type("expect.rule", value.span(), wanted, value.get_ref());
+        self.wrong_type("expect.rule", value.span(), wanted, value.get_ref(), FORM);
         Err(())
     }
 }

@@ -1,11 +1,12 @@
 //! A policy file: opened once, trusted or refused, read within a bound.
 //!
-//! In: a path and the user. Out: [`PolicyFile`], or what is wrong with it. Nothing is opened for reading before it is
-//! known to be a regular file, so a FIFO can't hold the server up, and no content of a refused file is kept.
+//! In: a path and who may own what is there. Out: [`PolicyFile`], or what is wrong with it. Nothing is opened for
+//! reading before it is known to be a regular file, so a FIFO can't hold the server up, and no content of a refused file
+//! is kept. Which files of the system there are is left to `system`.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -51,6 +52,31 @@ pub enum Presence {
     Optional,
 }
 
+/// Who may own a policy file and the directory that it stands in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owners {
+    /// The user himself, or root.
+    UserOrRoot(u32),
+    /// Root alone; tests that are not root put another in his place.
+    System(u32),
+}
+
+impl Owners {
+    const fn admit(self, owner: u32) -> bool {
+        match self {
+            Self::UserOrRoot(user) => owner == user || owner == 0,
+            Self::System(root) => owner == root,
+        }
+    }
+
+    const fn named(self) -> &'static str {
+        match self {
+            Self::UserOrRoot(_) => "you or to root",
+            Self::System(_) => "root",
+        }
+    }
+}
+
 /// Opens, checks and reads a policy file; `None` where an optional one does not exist.
 ///
 /// # Errors
@@ -68,33 +94,75 @@ pub fn read(path: &Path, uid: u32, presence: Presence) -> Result<Option<PolicyFi
         }
         Err(error) => return Err(vec![unopened(path, error)]),
     };
-    let unreadable = |error: &io::Error| vec![unreadable(path, &error.to_string())];
-    let status = rustix::fs::fstat(&handle).map_err(|error| unreadable(&error.into()))?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        let what = described(FileType::from_raw_mode(status.st_mode));
-        return Err(vec![
-            Diagnostic::error(
-                DiagnosticCode::NotAFile,
-                Origin::file(path),
-                format!("the policy `{}` is {what}, not a file", path.display()),
-            )
-            .hint("name a regular file"),
-        ]);
+    let opened = Opened::of(path, handle)?;
+    let owners = Owners::UserOrRoot(uid);
+    let mut faults = trust(path, &opened.status, owners);
+    faults.extend(trust_parents(path, &opened.canonical, &opened.status, owners));
+    opened.read(faults).map(Some)
+}
+
+/// Opens, checks and reads a policy file of the system, which no symlink may stand for.
+///
+/// # Errors
+/// As [`read`]; the directory is left to who opened it.
+pub(super) fn read_in(
+    directory: &OwnedFd,
+    path: &Path,
+    owners: Owners,
+) -> Result<PolicyFile, Vec<Diagnostic>> {
+    let name = path.file_name().unwrap_or_default();
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(directory, name, flags, Mode::empty())
+        .map_err(|error| vec![unopened(path, error)])?;
+    let opened = Opened::of(path, handle)?;
+    let faults = trust(path, &opened.status, owners);
+    opened.read(faults)
+}
+
+/// A regular file that was opened, but not for reading.
+struct Opened<'a> {
+    path: &'a Path,
+    handle: OwnedFd,
+    status: Stat,
+    canonical: PathBuf,
+}
+
+impl<'a> Opened<'a> {
+    fn of(path: &'a Path, handle: OwnedFd) -> Result<Self, Vec<Diagnostic>> {
+        let unreadable = |error: Errno| vec![unreadable(path, &error.to_string())];
+        let status = rustix::fs::fstat(&handle).map_err(unreadable)?;
+        let kind = FileType::from_raw_mode(status.st_mode);
+        if kind != FileType::RegularFile {
+            let hint =
+                if kind == FileType::Symlink { "put the file itself there" } else { "name a regular file" };
+            return Err(vec![
+                Diagnostic::error(
+                    DiagnosticCode::NotAFile,
+                    Origin::file(path),
+                    format!("the policy `{}` is {}, not a file", path.display(), described(kind)),
+                )
+                .hint(hint),
+            ]);
+        }
+        let canonical = name_of(&handle).map_err(unreadable)?;
+        Ok(Self { path, handle, status, canonical })
     }
-    let canonical = name_of(&handle).map_err(|error| unreadable(&error.into()))?;
-    let mut faults = trust(path, &status, uid);
-    faults.extend(trust_parents(path, &canonical, &status, uid));
-    if !faults.is_empty() {
-        return Err(faults);
+
+    /// Reads the file, if nothing is wrong with it.
+    fn read(self, faults: Vec<Diagnostic>) -> Result<PolicyFile, Vec<Diagnostic>> {
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let content =
+            content(&self.handle).map_err(|error| vec![unreadable(self.path, &error.to_string())])?;
+        let facts = FileFacts {
+            canonical: self.canonical.into(),
+            owner_uid: self.status.st_uid,
+            mode: self.status.st_mode & 0o7777,
+            sha256: sha256(&content),
+        };
+        text(self.path, content).map(|text| PolicyFile { text, facts })
     }
-    let content = content(&handle).map_err(|error| unreadable(&error))?;
-    let facts = FileFacts {
-        canonical: canonical.into(),
-        owner_uid: status.st_uid,
-        mode: status.st_mode & 0o7777,
-        sha256: sha256(&content),
-    };
-    text(path, content).map(|text| Some(PolicyFile { text, facts }))
 }
 
 /// Says whether something is at a path that can't be opened, as a symlink that leads nowhere.
@@ -115,7 +183,7 @@ fn unopened(path: &Path, error: Errno) -> Diagnostic {
     }
 }
 
-fn unreadable(path: &Path, reason: &str) -> Diagnostic {
+pub(super) fn unreadable(path: &Path, reason: &str) -> Diagnostic {
     Diagnostic::error(
         DiagnosticCode::UnreadableFile,
         Origin::file(path),
@@ -124,25 +192,21 @@ fn unreadable(path: &Path, reason: &str) -> Diagnostic {
     .hint("a policy that exists but can't be read is never taken for none")
 }
 
-fn owned_well(status: &Stat, uid: u32) -> bool {
-    status.st_uid == 0 || status.st_uid == uid
-}
-
 const fn written_by_others(status: &Stat) -> bool {
     status.st_mode & 0o022 != 0
 }
 
-fn trust(path: &Path, status: &Stat, uid: u32) -> Vec<Diagnostic> {
+fn trust(path: &Path, status: &Stat, owners: Owners) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     let shown = path.display();
-    if !owned_well(status, uid) {
+    if !owners.admit(status.st_uid) {
         faults.push(
             Diagnostic::error(
                 DiagnosticCode::InsecureOwner,
                 Origin::file(path),
                 format!("the policy `{shown}` belongs to user {}", status.st_uid),
             )
-            .hint("it must belong to you or to root"),
+            .hint(format!("it must belong to {}", owners.named())),
         );
     }
     if written_by_others(status) {
@@ -153,17 +217,20 @@ fn trust(path: &Path, status: &Stat, uid: u32) -> Vec<Diagnostic> {
                 Origin::file(path),
                 format!("{who} may write the policy `{shown}` (mode {:04o})", status.st_mode & 0o7777),
             )
-            .hint(format!("chmod 600 {shown}")),
+            .hint(format!(
+                "chmod {} {shown}",
+                if matches!(owners, Owners::System(_)) { "644" } else { "600" }
+            )),
         );
     }
     faults
 }
 
 /// Checks the directory that the file stands in, and the one that a symlink to it stands in.
-fn trust_parents(path: &Path, canonical: &Path, file: &Stat, uid: u32) -> Vec<Diagnostic> {
+fn trust_parents(path: &Path, canonical: &Path, file: &Stat, owners: Owners) -> Vec<Diagnostic> {
     let named = path.parent().unwrap_or(Path::new("/"));
     let real = canonical.parent().unwrap_or(Path::new("/"));
-    let mut faults = trust_parent(path, real, uid);
+    let mut faults = trust_parent(path, real, owners);
     let moved = match (open_dir(real), canonical.file_name()) {
         (Ok(dir), Some(name)) => rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_or(true, |now| (now.st_dev, now.st_ino) != (file.st_dev, file.st_ino)),
@@ -173,7 +240,7 @@ fn trust_parents(path: &Path, canonical: &Path, file: &Stat, uid: u32) -> Vec<Di
         faults.push(unreadable(path, "it was moved while it was read"));
     }
     if named != real {
-        for fault in trust_parent(path, named, uid) {
+        for fault in trust_parent(path, named, owners) {
             if !faults.iter().any(|known| known.code == fault.code) {
                 faults.push(fault);
             }
@@ -182,31 +249,45 @@ fn trust_parents(path: &Path, canonical: &Path, file: &Stat, uid: u32) -> Vec<Di
     faults
 }
 
-fn trust_parent(path: &Path, parent: &Path, uid: u32) -> Vec<Diagnostic> {
-    let status = match open_dir(parent).and_then(|dir| rustix::fs::fstat(&dir)) {
-        Ok(status) => status,
-        Err(error) => return vec![unreadable(path, &error.to_string())],
-    };
-    let shown = parent.display();
+fn trust_parent(path: &Path, parent: &Path, owners: Owners) -> Vec<Diagnostic> {
+    match open_dir(parent) {
+        Ok(dir) => trust_directory(path, parent, &dir, owners).err().into_iter().collect(),
+        Err(error) => vec![unreadable(path, &error.to_string())],
+    }
+}
+
+/// Checks that nobody else can put another policy into a directory; `path` is what the finding is about.
+pub(super) fn trust_directory(
+    path: &Path,
+    shown: &Path,
+    directory: &OwnedFd,
+    owners: Owners,
+) -> Result<(), Diagnostic> {
+    let status = rustix::fs::fstat(directory).map_err(|error| unreadable(path, &error.to_string()))?;
+    let (shown, who) = (shown.display(), owners.named());
     let insecure = |what: String, hint: String| {
-        vec![Diagnostic::error(DiagnosticCode::InsecureParent, Origin::file(path), what).hint(hint)]
+        Err(Diagnostic::error(DiagnosticCode::InsecureParent, Origin::file(path), what).hint(hint))
     };
-    if !owned_well(&status, uid) {
+    if !owners.admit(status.st_uid) {
         return insecure(
             format!("the directory of the policy, `{shown}`, belongs to user {}", status.st_uid),
-            "it must belong to you or to root: who owns it can put another policy there".to_owned(),
+            format!("it must belong to {who}: who owns it can put another policy there"),
         );
     }
     if written_by_others(&status) {
+        let elsewhere = match owners {
+            Owners::UserOrRoot(_) => ", or put the policy into a directory that only you or root may write",
+            Owners::System(_) => "",
+        };
         return insecure(
             format!(
                 "others may write the directory of the policy, `{shown}` (mode {:04o})",
                 status.st_mode & 0o7777
             ),
-            format!("chmod go-w {shown}, or put the policy into a directory that only you or root may write"),
+            format!("chmod go-w {shown}{elsewhere}"),
         );
     }
-    Vec::new()
+    Ok(())
 }
 
 fn open_dir(path: &Path) -> rustix::io::Result<OwnedFd> {

@@ -20,6 +20,13 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// Writes names as alternatives in backticks.
+pub fn either(names: impl IntoIterator<Item = String>) -> String {
+    let mut names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::nearest;

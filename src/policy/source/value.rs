@@ -14,6 +14,7 @@ use crate::policy::limits::{MAX_SECONDS, UNLIMITED};
 use crate::policy::source::document::Check;
 use crate::policy::source::keys::Kind;
 use crate::policy::source::suggest::{list, nearest};
+use crate::policy::source::syntax::flag;
 use crate::policy::source::written::item_key;
 
 impl Check<'_> {
@@ -24,19 +25,36 @@ impl Check<'_> {
             Kind::Choices { now } => self.words(dotted, value, Some(now)),
             Kind::Path => match value.get_ref().as_str() {
                 Some(path) => Some(Value::from(path)),
-                None => self.wrong_type(dotted, value.span(), "the path of a file", value.get_ref()),
+                None => self.wrong_type(
+                    dotted,
+                    value.span(),
+                    "the path of a file",
+                    value.get_ref(),
+                    "write it in quotes",
+                ),
             },
             Kind::WordsByName => self.words_by_name(dotted, value),
-            Kind::Flag => match value.get_ref().as_bool() {
-                Some(flag) => Some(Value::from(flag)),
-                None => self.wrong_type(dotted, value.span(), "`true` or `false`", value.get_ref()),
-            },
+            Kind::Flag => {
+                if let Some(flag) = value.get_ref().as_bool() {
+                    return Some(Value::from(flag));
+                }
+                let hint = match scalar(value.get_ref()).as_deref().and_then(flag) {
+                    Some(flag) => format!("write `{} = {flag}`", last(dotted)),
+                    None => "write `true` or `false`, without quotes".to_owned(),
+                };
+                self.wrong_type(dotted, value.span(), "`true` or `false`", value.get_ref(), hint)
+            }
             Kind::Choice { now, later } => {
                 if let Some(word) = value.get_ref().as_str() {
                     return self.choice(dotted, value.span(), word, now, later);
                 }
                 let wanted = format!("one of {}", list(now.to_vec()));
-                self.wrong_type(dotted, value.span(), &wanted, value.get_ref())
+                let hint = format!(
+                    "write `{} = \"{}\"`, or another of them",
+                    last(dotted),
+                    now.first().unwrap_or(&"")
+                );
+                self.wrong_type(dotted, value.span(), &wanted, value.get_ref(), hint)
             }
             Kind::Bound => self.bound(dotted, value),
         }
@@ -50,17 +68,24 @@ impl Check<'_> {
         choices: Option<&[&'static str]>,
     ) -> Option<Value> {
         let DeValue::Array(items) = value.get_ref() else {
-            return self.wrong_type(
-                dotted,
-                value.span(),
-                "a list of strings, as in `[\"...\"]`",
-                value.get_ref(),
-            );
+            let key = last(dotted);
+            let hint = match scalar(value.get_ref()) {
+                Some(one) => format!("write `{key} = [\"{one}\"]`"),
+                None => match dotted.rsplit_once('.') {
+                    Some((table, key)) => format!("write `{key} = [\"...\"]` under `[{table}]`"),
+                    None => format!("write `{key} = [\"...\"]`"),
+                },
+            };
+            return self.wrong_type(dotted, value.span(), "a list of strings", value.get_ref(), hint);
         };
         let mut words = Vec::new();
         for item in items {
             let DeValue::String(word) = item.get_ref() else {
-                self.wrong_type(dotted, item.span(), "a list of strings", item.get_ref());
+                let hint = match scalar(item.get_ref()) {
+                    Some(written) => format!("write `\"{written}\"`"),
+                    None => "write each entry as a string of its own".to_owned(),
+                };
+                self.wrong_type(dotted, item.span(), "a list of strings", item.get_ref(), hint);
                 continue;
             };
             let checked = match choices {
@@ -78,8 +103,8 @@ impl Check<'_> {
 
     fn words_by_name(&mut self, dotted: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let DeValue::Table(entries) = value.get_ref() else {
-            let wanted = "a table, as in `{ ENV = [\"qa\"] }`";
-            return self.wrong_type(dotted, value.span(), wanted, value.get_ref());
+            let hint = format!("write `{} = {{ ENV = [\"qa\"] }}`", last(dotted));
+            return self.wrong_type(dotted, value.span(), "a table of lists", value.get_ref(), hint);
         };
         let mut lists = Dict::new();
         for (key, value) in entries {
@@ -119,32 +144,43 @@ impl Check<'_> {
     }
 
     fn bound(&mut self, dotted: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+        let key = last(dotted);
+        let mut hint = format!("write a number{} of 1 or more, or \"unlimited\"", unit(key));
         let summary = match value.get_ref() {
             DeValue::String(word) if word == UNLIMITED => return Some(Value::from(UNLIMITED)),
-            DeValue::String(word) => format!("`{word}` is no limit"),
+            DeValue::String(word) => {
+                if let Ok(number @ 1..) = word.replace('_', "").trim().parse::<u64>() {
+                    hint = format!("write `{key} = {number}`, without quotes");
+                }
+                format!("`{word}` is no limit")
+            }
             DeValue::Integer(written) => match number(value.get_ref()) {
                 Some(0) => "a limit of 0 would allow nothing".to_owned(),
                 Some(seconds) if dotted.ends_with("_seconds") && !fits_a_clock(seconds) => {
+                    hint = format!("write `{key} = {MAX_SECONDS}`, or less");
                     format!("`{written}` seconds are more than {MAX_SECONDS}")
                 }
                 Some(bound) if bound > 0 => return Some(Value::from(bound)),
                 Some(_) => format!("`{written}` is less than nothing"),
-                None => format!("`{written}` is too large a number"),
+                None => {
+                    hint = format!("write `{key} = \"unlimited\"`, or less than {}", i64::MAX);
+                    format!("`{written}` is too large a number")
+                }
             },
             other @ (DeValue::Float(_)
             | DeValue::Boolean(_)
             | DeValue::Datetime(_)
             | DeValue::Array(_)
             | DeValue::Table(_)) => {
-                return self.wrong_type(dotted, value.span(), "a whole number, or `\"unlimited\"`", other);
+                if let Some((whole, "0")) = scalar(other).as_deref().and_then(|float| float.split_once('.')) {
+                    hint = format!("write `{key} = {whole}`");
+                }
+                let wanted = "a whole number, or `\"unlimited\"`";
+                return self.wrong_type(dotted, value.span(), wanted, other, hint);
             }
         };
         let place = self.place(value.span());
-        self.found(
-            Diagnostic::error(DiagnosticCode::BadValue, place, summary)
-                .key(dotted)
-                .hint("write a number of 1 or more, or \"unlimited\""),
-        );
+        self.found(Diagnostic::error(DiagnosticCode::BadValue, place, summary).key(dotted).hint(hint));
         None
     }
 
@@ -154,6 +190,7 @@ impl Check<'_> {
         span: Range<usize>,
         wanted: &str,
         value: &DeValue<'_>,
+        hint: impl Into<String>,
     ) -> Option<Value> {
         let place = self.place(span);
         self.found(
@@ -163,9 +200,38 @@ impl Check<'_> {
                 format!("`{dotted}` takes {wanted}, not {}", type_of(value)),
             )
             .key(dotted)
-            .label(format!("this is {}", type_of(value))),
+            .label(format!("this is {}", type_of(value)))
+            .hint(hint),
         );
         None
+    }
+}
+
+/// The last part of a dotted key, as it stands in its table.
+fn last(dotted: &str) -> &str {
+    dotted.rsplit('.').next().unwrap_or(dotted)
+}
+
+/// What a limit is counted in, where its name says so.
+fn unit(key: &str) -> &'static str {
+    if key.contains("_bytes") {
+        " of bytes, as 2_000_000,"
+    } else if key.ends_with("_seconds") {
+        " of seconds"
+    } else {
+        ""
+    }
+}
+
+/// A single value as it was written, without quotes; `None` for lists and tables.
+fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        DeValue::Datetime(date) => Some(date.to_string()),
+        DeValue::Array(_) | DeValue::Table(_) => None,
     }
 }
 

@@ -9,7 +9,7 @@ use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
-use crate::policy::origin::Origin;
+use crate::policy::origin::{Origin, Sourced};
 use crate::policy::source::settings::Settings;
 
 /// The place of each value, by dotted key; items of a list are `key[0]`, `key[1]`, and so on.
@@ -45,6 +45,8 @@ pub struct Written {
     pub values: Dict,
     /// Where they stand.
     pub places: Places,
+    /// `exclusive`, which says what the file is and not what it allows.
+    pub exclusive: Option<Sourced<bool>>,
 }
 
 impl Written {

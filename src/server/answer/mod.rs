@@ -70,6 +70,12 @@ impl ErrorCode {
         Self::AuditUnavailable,
         Self::Internal,
     ];
+
+    /// The code as an answer has it.
+    pub fn name(self) -> String {
+        let word = serde_json::to_value(self).ok();
+        word.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
 }
 
 /// A refusal or a failure, as the agent reads it.

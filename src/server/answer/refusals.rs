@@ -4,6 +4,7 @@
 //! operator's places and nothing of a refused file's content stands in them.
 
 use crate::{
+    audit::AuditError,
     gate::Refusal,
     install::InstallError,
     path::PathError,
@@ -29,8 +30,15 @@ pub fn refused(refusal: Refusal) -> ToolError {
             error
         }
         Refusal::Directory(error) => ToolError::new(ErrorCode::NoSuchDirectory, chain(&error)),
-        Refusal::Audit(error) => ToolError::new(ErrorCode::AuditUnavailable, chain(&error)),
+        Refusal::Audit(error) => unwritten(&error),
     }
+}
+
+/// The decision could not be written down.
+pub fn unwritten(error: &AuditError) -> ToolError {
+    let message = format!("the decision can't be written to the audit log: {}", chain(error));
+    let hint = "nothing was run or read; the user or an operator has to mend the log: the server's standard error tells more";
+    ToolError::new(ErrorCode::AuditUnavailable, message).with_hint(hint)
 }
 
 /// There is no place for a run.

@@ -1,28 +1,32 @@
 //! `run_tests`: the way of a call, from a parsed request to its answer.
 
 pub mod answer;
+pub mod preparation;
 pub mod results;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    audit::{DecisionId, Record},
+    audit::record::{Call, Ended},
     gate::RunGrant,
-    install::Installation,
     path::RelPath,
-    policy::{confinement::UnixSockets, request::run_tests::RunTests},
+    policy::{
+        confinement::UnixSockets,
+        request::run_tests::{RunTests, Spec},
+    },
     report::Report,
-    run_dir::{RunDir, RunId},
+    run_dir::RunDir,
+    run_id::RunId,
     runner::{
-        command::invocation,
-        handle::{Prepared, RunError, RunOutcome},
+        handle::{Prepared, RunOutcome},
         spec::Filter,
-        supervision::StopReason,
+        supervision::{StopReason, Stopped},
         tracker::{ActiveRun, PastRun, PrintedPlace},
     },
-    sandbox::{Plan, plan::Places},
+    sandbox::{Enforcement, plan::Places},
     server::{
         Warden,
         answer::{Answer, ErrorCode, RESULT_BYTES, ToolError, ToolResult, fit, refusals},
@@ -39,11 +43,16 @@ use crate::{
 ///
 /// # Errors
 /// [`ToolError`] for what keeps the run from starting, and for a run that timed out.
-pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &CancellationToken) -> ToolResult {
+pub async fn run_tests(
+    warden: Arc<Warden>,
+    request: RunTests,
+    call: Call,
+    stop: &CancellationToken,
+) -> ToolResult {
     let include = request.include;
     let asking = Arc::clone(&warden);
-    let ready = warden.beside(move || ready(&asking, request));
-    let Ready { grant, active, prepared, redactor } = ready.await??;
+    let ready = warden.beside(move || ready(&asking, request, call));
+    let Ready { grant, run, active, prepared, redactor } = ready.await??;
     let (decision, timeout) = (grant.decision(), grant.terms().timeout);
     let project = grant.project().path().to_owned();
     let (plan, paths) = (prepared.plan.clone(), prepared.directory.paths());
@@ -51,11 +60,23 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
         Ok(handle) => handle.end(stop.cancelled()).await,
         Err(error) => Err(error),
     };
-    warden.gate.record_end(&ended_record(decision, &ended)).map_err(|error| ToolError::internal(&error))?;
-    let RunOutcome { grant, directory, enforcement, stopped } = ended.map_err(refusals::failed)?;
+    let RunOutcome { grant, directory, enforcement, stopped } = match ended {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let refused = refusals::failed(error);
+            let (writing, ended) = (Arc::clone(&warden), not_run(&refused, Some(run)));
+            warden.beside(move || writing.gate.record_end(decision, ended)).await?;
+            return Err(refused);
+        }
+    };
     let (report_bytes, answer_bytes) = (grant.terms().report_bytes(), grant.terms().answer_bytes());
-    let its_project = project.clone();
-    let settled = warden.beside(move || settle(active, directory, &its_project, report_bytes));
+    let (writing, its_project) = (Arc::clone(&warden), project.clone());
+    let mut ended = completed(run, &stopped, enforcement.as_ref());
+    let settled = warden.beside(move || {
+        ended.report_bytes = results::report_size(&directory, report_bytes);
+        writing.gate.record_end(decision, ended);
+        settle(active, directory, &its_project, report_bytes)
+    });
     let (past, results) = settled.await?;
     let told = Told {
         past: &past,
@@ -82,25 +103,31 @@ pub async fn run_tests(warden: Arc<Warden>, request: RunTests, stop: &Cancellati
 /// All that a run is started with.
 struct Ready {
     grant: RunGrant,
+    run: RunId,
     active: ActiveRun,
     prepared: Prepared,
     redactor: Redactor,
 }
 
-fn ready(warden: &Warden, request: RunTests) -> Result<Ready, ToolError> {
+fn ready(warden: &Warden, request: RunTests, call: Call) -> Result<Ready, ToolError> {
     let spec = request.spec.clone();
-    let grant = warden.gate.admit_run(request).map_err(refusals::refused)?;
+    let grant = warden.gate.admit_run(request, call).map_err(refusals::refused)?;
+    let decision = grant.decision();
+    make_ready(warden, grant, spec.as_ref())
+        .inspect_err(|error| warden.gate.record_end(decision, not_run(error, None)))
+}
+
+fn make_ready(warden: &Warden, grant: RunGrant, spec: Option<&Spec>) -> Result<Ready, ToolError> {
     let project = grant.project().path();
     let run = RunId::draw().map_err(|error| ToolError::internal(&error))?;
     let active = warden.tracker.begin(run, project).map_err(|busy| refusals::busy(&busy))?;
     let last = warden.tracker.past(project, None);
     let declared = |file: &RelPath, line| last.as_ref()?.declared_line(file.as_path(), line);
-    let filter = spec.map(|spec| Filter::resolve(&spec, grant.project(), declared)).transpose();
-    let filter = filter.map_err(|error| refusals::no_spec(&error))?;
+    let filter = preparation::filter(spec, grant.project(), declared)?;
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &grant.terms().set)?;
     let prepared = prepare(warden, &grant, run, filter.as_ref())?;
-    Ok(Ready { grant, active, prepared, redactor })
+    Ok(Ready { grant, run, active, prepared, redactor })
 }
 
 fn prepare(
@@ -110,14 +137,13 @@ fn prepare(
     filter: Option<&Filter>,
 ) -> Result<Prepared, ToolError> {
     let internal = |error: &dyn std::error::Error| ToolError::internal(error);
-    let installation =
-        Installation::find(grant.project(), warden.environment.get("PATH").unwrap_or_default())
-            .map_err(|error| refusals::not_installed(&error))?;
+    let installation = preparation::installation(grant.project(), &warden.environment)?;
     let mut directory = RunDir::create(&warden.state, run).map_err(|error| internal(&error))?;
     if grant.terms().sandbox.unix_sockets == UnixSockets::Allow {
         directory.shorten_tmp();
     }
-    let cache = warden.state.transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
+    let cache =
+        warden.state.make_transform_cache(grant.project().path()).map_err(|error| internal(&error))?;
     let paths = directory.paths();
     let places = Places {
         project: grant.project(),
@@ -126,21 +152,28 @@ fn prepare(
         transform_cache: &cache,
         home: &warden.home,
     };
-    let plan = Plan::of(grant.terms(), places).map_err(|error| refusals::no_plan(&error))?;
-    let invocation = invocation(grant.terms(), filter, places, &warden.environment)
-        .map_err(|error| ToolError::new(ErrorCode::InvalidArguments, error.to_string()))?;
+    let (plan, invocation) = preparation::compose(grant.terms(), filter, places, &warden.environment)?;
     Ok(Prepared { invocation, plan, directory })
 }
 
-/// The record of how a run ended.
-fn ended_record(decision: DecisionId, ended: &Result<RunOutcome, RunError>) -> Record {
-    let outcome = ended.as_ref().ok();
-    Record::Ended {
-        decision,
-        outcome: outcome.map_or("not_run", |outcome| word(&outcome.stopped)),
-        exit_code: outcome.and_then(|outcome| outcome.stopped.exit_code),
-        sandbox: outcome.and_then(|outcome| outcome.enforcement.as_ref()).map(ToString::to_string),
+/// The record of a run that ended.
+fn completed(run: RunId, stopped: &Stopped, enforcement: Option<&Enforcement>) -> Ended {
+    Ended {
+        outcome: word(stopped),
+        error: None,
+        run: Some(run.to_string()),
+        exit_code: stopped.exit_code,
+        signal: stopped.signal,
+        duration_ms: Some(stopped.duration_ms),
+        report_bytes: None,
+        sandbox: enforcement.map(|holds| json!(holds)),
     }
+}
+
+/// The record of an allowed call that came to no run.
+fn not_run(error: &ToolError, run: Option<RunId>) -> Ended {
+    let run = run.map(|run| run.to_string());
+    Ended { outcome: "not_run", error: Some(error.code.name()), run, ..Ended::default() }
 }
 
 /// Reads the run's results and moves the run into the history.

@@ -65,6 +65,11 @@ pub fn report(directory: &RunDir, report_bytes: u64) -> Result<Report, Unread> {
     })
 }
 
+/// The size of the report that Playwright wrote, if it wrote one, in bytes.
+pub fn report_size(directory: &RunDir, bound: u64) -> Option<u64> {
+    open(directory, RunDir::REPORT, bound).ok().map(|file| file.bytes())
+}
+
 fn read_report(directory: &RunDir, bound: u64) -> Result<Report, Unread> {
     Ok(json::read(open(directory, RunDir::REPORT, bound)?.content())?)
 }
