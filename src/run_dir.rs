@@ -148,6 +148,8 @@ pub struct RunDir {
 impl RunDir {
     /// The report's name beneath the directory.
     pub const REPORT: &'static str = "report.json";
+    /// The name of the file of events beneath the directory; `reporter.cjs` knows it too.
+    pub const EVENTS: &'static str = "events.jsonl";
 
     /// Lays out the directory of a new run.
     ///
@@ -219,6 +221,9 @@ pub struct RunPaths {
     pub out: PathBuf,
     /// The JSON report.
     pub report: PathBuf,
+    /// Our reporter. Playwright compiles a reporter of the project, and keeps a copy of it for each path; what lies in
+    /// a `node_modules` it loads as it is.
+    pub reporter: PathBuf,
 }
 
 impl RunPaths {
@@ -231,6 +236,7 @@ impl RunPaths {
             cache: root.join("cache"),
             out: root.join("out"),
             report: root.join(RunDir::REPORT),
+            reporter: root.join("node_modules/reporter.cjs"),
         }
     }
 }

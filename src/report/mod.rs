@@ -13,6 +13,8 @@ use crate::report::location::ReportedPath;
 use crate::report::outcome::{Outcome, Stats};
 use crate::text::printable;
 
+/// The events of the reporter that comes with this program.
+pub mod events;
 /// Error texts taken apart.
 pub mod failure;
 /// Playwright's JSON report.

@@ -136,6 +136,7 @@ fn variables(
     for name in ["PLAYWRIGHT_JSON_OUTPUT_NAME", "PLAYWRIGHT_JSON_OUTPUT_FILE"] {
         set(name, places.run.report.as_os_str());
     }
+    set("PW_TEST_REPORTER", places.run.reporter.as_os_str());
     for name in ["PLAYWRIGHT_HTML_OPEN", "PW_TEST_HTML_REPORT_OPEN"] {
         set(name, OsStr::new("never"));
     }

@@ -14,7 +14,10 @@ use tokio::{
 use crate::{
     gate::{ReadGrant, RunGrant},
     run_dir::RunDir,
-    runner::supervision::{Event, Order, Stopped},
+    runner::{
+        reporter,
+        supervision::{Event, Order, Stopped},
+    },
     sandbox::{Enforcement, Plan, confine, invocation::Invocation},
 };
 
@@ -24,6 +27,9 @@ pub enum RunError {
     /// The supervisor can't be started or spoken to.
     #[error("the run's supervisor can't be used")]
     Supervisor(#[source] io::Error),
+    /// The reporter can't be written into the run's directory.
+    #[error("the run's reporter can't be written")]
+    Reporter(#[source] io::Error),
     /// The order can't be written as JSON.
     #[error("the run's order can't be written")]
     Order(#[source] serde_json::Error),
@@ -64,6 +70,7 @@ impl Runner {
     /// [`RunError`] when the supervisor can't be started.
     pub async fn start(&self, grant: RunGrant, prepared: Prepared) -> Result<RunHandle, RunError> {
         let Prepared { invocation, plan, directory } = prepared;
+        reporter::write(&directory.paths().reporter).map_err(RunError::Reporter)?;
         let terms = grant.terms();
         let order = Order {
             plan,

@@ -6,6 +6,7 @@ pub mod descendants;
 pub mod handle;
 pub mod orders;
 pub mod probe;
+pub mod reporter;
 pub mod spec;
 pub mod supervise;
 pub mod supervision;

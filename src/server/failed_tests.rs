@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Instant, SystemTime},
 };
 
@@ -23,7 +22,6 @@ use crate::{
         request::failed_tests::{GetFailedTests, IncludeOutcomes},
     },
     report::{Report, TestCase, json::read, outcome::Outcome},
-    run_dir::RunDir,
     run_id::RunId,
     runner::tracker::PastRun,
     server::{
@@ -34,6 +32,7 @@ use crate::{
             fit::{self, Caps},
             refusals,
         },
+        run::results::{self, Unread},
         secrets,
     },
     text::redactor::Redactor,
@@ -94,10 +93,10 @@ pub fn get_failed_tests(warden: &Warden, request: GetFailedTests, call: Call) ->
         Some(run) => of_run(warden, &grant, run),
         None => latest(warden, &grant),
     };
-    let answered = found.and_then(|(source, file)| {
-        ended.run.clone_from(&source.run_id);
-        ended.report_bytes = Some(file.bytes());
-        tell(warden, &grant, (source, file), Wanted { include, limit, cursor })
+    let answered = found.and_then(|found| {
+        ended.run.clone_from(&found.source.run_id);
+        ended.report_bytes = found.bytes;
+        tell(warden, &grant, found, Wanted { include, limit, cursor })
     });
     if let Err(error) = &answered {
         ended.outcome = "failed";
@@ -116,18 +115,22 @@ struct Wanted {
     cursor: u64,
 }
 
-fn tell(warden: &Warden, grant: &ReadGrant, (source, file): Found, wanted: Wanted) -> ToolResult {
+fn tell(warden: &Warden, grant: &ReadGrant, found: Found, wanted: Wanted) -> ToolResult {
     let project = grant.project().path();
     let redactor =
         secrets::redactor(grant.project(), &warden.environment, &grant.terms().env, &BTreeMap::new())?;
-    let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
-    refuse_foreign(&report, project)?;
-    let told = Told { report: &report, project, redactor: &redactor, source, wanted };
+    refuse_foreign(&found.report, project)?;
+    let told = Told { report: &found.report, project, redactor: &redactor, source: found.source, wanted };
     Ok(Answer::from_json(fit::within(grant.terms().answer_bytes(), |caps| told.answer(caps))))
 }
 
-/// A report, opened, and what an answer says of it.
-pub type Found = (SourceAnswer, ContainedFile);
+/// A report, and what an answer says of it.
+struct Found {
+    source: SourceAnswer,
+    report: Report,
+    /// The size of its file, if it has one.
+    bytes: Option<u64>,
+}
 
 /// The report of a run that this server made in this project; an unknown id and another project's are answered alike.
 fn of_run(warden: &Warden, grant: &ReadGrant, run: RunId) -> Result<Found, ToolError> {
@@ -135,19 +138,18 @@ fn of_run(warden: &Warden, grant: &ReadGrant, run: RunId) -> Result<Found, ToolE
         let hint = "leave runId out for the project's last results, or run the tests again";
         ToolError::new(ErrorCode::RunNotFound, "no run of this project has this id").with_hint(hint)
     })?;
-    open_run(&past, grant)
+    read_run(&past, grant)
 }
 
-fn open_run(past: &Arc<PastRun>, grant: &ReadGrant) -> Result<Found, ToolError> {
-    let name = RelPath::parse(RunDir::REPORT).map_err(|error| ToolError::internal(&error))?;
-    let file = past
-        .directory
-        .dir()
-        .open_file(&name, grant.terms().report_bytes())
-        .map_err(|error| refusals::unopened_of_run(&error))?;
+fn read_run(past: &PastRun, grant: &ReadGrant) -> Result<Found, ToolError> {
+    let bound = grant.terms().report_bytes();
+    let report = results::report(&past.directory, bound).map_err(|why| match why {
+        Unread::Unopened(error) => refusals::unopened_of_run(&error),
+        Unread::Unreadable(error) => refusals::unreadable(&error),
+    })?;
     let mut source = SourceAnswer::finished(past.ended);
     source.run_id = Some(past.run.to_string());
-    Ok((source, file))
+    Ok(Found { source, report, bytes: results::report_size(&past.directory, bound) })
 }
 
 /// The later-finished of the project's last run and its results file.
@@ -156,18 +158,28 @@ fn latest(warden: &Warden, grant: &ReadGrant) -> Result<Found, ToolError> {
     let file = open_results_file(grant.project(), grant.terms());
     match (past, file) {
         // A time that is still to come was set by hand.
-        (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => Ok(file),
+        (Some(past), Ok(file)) if (past.ended..SystemTime::now()).contains(&file.1.modified()) => {
+            read_file(file)
+        }
         // A run that left no report has no failures to tell, but an older file would be a wrong answer.
-        (Some(past), Ok(_) | Err(_)) => open_run(&past, grant),
-        (None, file) => file,
+        (Some(past), Ok(_) | Err(_)) => read_run(&past, grant),
+        (None, file) => read_file(file?),
     }
+}
+
+fn read_file((source, file): (SourceAnswer, ContainedFile)) -> Result<Found, ToolError> {
+    let report = read(file.content()).map_err(|error| refusals::unreadable(&error))?;
+    Ok(Found { source, report, bytes: Some(file.bytes()) })
 }
 
 /// Opens the results file of a project, and reads nothing of it yet.
 ///
 /// # Errors
 /// [`ToolError`] when there is none, or it can't be opened.
-pub fn open_results_file(project: &ProjectDir, terms: &ReadTerms) -> Result<Found, ToolError> {
+pub fn open_results_file(
+    project: &ProjectDir,
+    terms: &ReadTerms,
+) -> Result<(SourceAnswer, ContainedFile), ToolError> {
     let bound = terms.report_bytes();
     let path = results_file(project, terms);
     let file = if terms.results_file.is_some() {

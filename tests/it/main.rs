@@ -40,6 +40,8 @@ mod harness;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod partial_results;
+#[cfg(test)]
 mod peer_answers;
 #[cfg(test)]
 mod peer_processes;

@@ -6,7 +6,7 @@
 use serde::de::{MapAccess, SeqAccess};
 
 use crate::report::failure::{Failure, StoredError};
-use crate::report::json::error::{ErrorFields, LocationFields, MAX_ERROR_BYTES};
+use crate::report::json::error::{ErrorFields, LocationFields, MAX_ERROR_BYTES, RunErrors};
 use crate::report::json::lenient::{
     Array, Fields, Integer, Items, LongText, Object, Path, Text, With, count, milliseconds,
 };
@@ -17,7 +17,7 @@ use crate::report::{Attachment, Attempt, AttemptStatus, MAX_FAILURES, MAX_ITEMS,
 
 /// A result as it is read.
 #[derive(Default)]
-pub(super) struct AttemptFields {
+pub(in crate::report) struct AttemptFields {
     status: Option<AttemptStatus>,
     retry: Option<i64>,
     duration: Option<i64>,
@@ -27,11 +27,23 @@ pub(super) struct AttemptFields {
     stderr: OutputItems,
     attachments: AttachmentItems,
     steps: StepItems,
+    /// All errors in parts: events have these instead of the two above.
+    failures: Vec<Failure>,
 }
 
 impl Fields for AttemptFields {
-    const NAMES: &'static [&'static str] =
-        &["status", "duration", "error", "errors", "stdout", "stderr", "retry", "steps", "attachments"];
+    const NAMES: &'static [&'static str] = &[
+        "status",
+        "duration",
+        "error",
+        "errors",
+        "failures",
+        "stdout",
+        "stderr",
+        "retry",
+        "steps",
+        "attachments",
+    ];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
         match name {
@@ -44,6 +56,7 @@ impl Fields for AttemptFields {
                 self.error = error.finish();
             }
             "errors" => map.next_value_seed(Array(&mut self.errors))?,
+            "failures" => map.next_value_seed(Array(&mut RunErrors(&mut self.failures)))?,
             "stdout" => map.next_value_seed(Array(&mut self.stdout))?,
             "stderr" => map.next_value_seed(Array(&mut self.stderr))?,
             "attachments" => map.next_value_seed(Array(&mut self.attachments))?,
@@ -55,7 +68,7 @@ impl Fields for AttemptFields {
 
 impl AttemptFields {
     /// Makes the attempt.
-    pub(super) fn finish(self) -> Attempt {
+    pub(in crate::report) fn finish(self) -> Attempt {
         let stored = self.error.as_ref();
         let mut failures: Vec<_> = self
             .errors
@@ -75,6 +88,7 @@ impl AttemptFields {
         if failures.is_empty() {
             failures.extend(stored.map(Failure::from_stored));
         }
+        failures.extend(self.failures);
         Attempt {
             status: self.status.unwrap_or_else(|| AttemptStatus::Other(String::new())),
             retry: count(self.retry),
@@ -153,14 +167,18 @@ impl Items for AttachmentItems {
 }
 
 impl Fields for AttachmentFields {
-    const NAMES: &'static [&'static str] = &["name", "contentType", "path", "body"];
+    const NAMES: &'static [&'static str] = &["name", "contentType", "path", "body", "bodyBytes"];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "name" => self.name = map.next_value_seed(Text(MAX_NAME_BYTES))?,
             "contentType" => self.content_type = map.next_value_seed(Text(MAX_NAME_BYTES))?,
             "path" => self.path = map.next_value_seed(Path)?,
-            _ => self.body_bytes = map.next_value_seed(With(base64_bytes))?,
+            "body" => self.body_bytes = map.next_value_seed(With(base64_bytes))?,
+            _ => {
+                self.body_bytes =
+                    map.next_value_seed(Integer)?.map(|bytes| u64::try_from(bytes).unwrap_or(0));
+            }
         }
         Ok(())
     }

@@ -13,11 +13,11 @@ use crate::report::{MAX_NAME_BYTES, Report, ReportedProject, Shard};
 const MAX_PROJECTS: usize = 1000;
 
 /// The config as it is read into a report.
-pub(super) struct ConfigFields<'r> {
+pub(in crate::report) struct ConfigFields<'r> {
     /// The report.
-    pub(super) report: &'r mut Report,
+    pub(in crate::report) report: &'r mut Report,
     /// Whether any field of a Playwright config was there.
-    pub(super) found: bool,
+    pub(in crate::report) found: bool,
 }
 
 impl Fields for ConfigFields<'_> {
@@ -102,11 +102,11 @@ impl Fields for ProjectFields {
 }
 
 /// The stats as they are read into a report; its counts are left out: the tests are counted.
-pub(super) struct StatsFields<'r> {
+pub(in crate::report) struct StatsFields<'r> {
     /// The report.
-    pub(super) report: &'r mut Report,
+    pub(in crate::report) report: &'r mut Report,
     /// Whether any field of Playwright's stats was there.
-    pub(super) found: bool,
+    pub(in crate::report) found: bool,
 }
 
 impl Fields for StatsFields<'_> {

@@ -11,11 +11,11 @@ use crate::report::json::lenient::{Fields, Integer, Items, LongText, Object, Pat
 use crate::report::location::{Location, ReportedPath};
 
 /// The most bytes read of an error's text; more is cut in its middle.
-pub(super) const MAX_ERROR_BYTES: usize = 64 << 10;
+pub(in crate::report) const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// An error as it is read.
 #[derive(Default)]
-pub(super) struct ErrorFields {
+pub(in crate::report) struct ErrorFields {
     error: StoredError,
     /// How many errors this one has caused, in a chain.
     depth: usize,
@@ -47,7 +47,7 @@ impl Fields for ErrorFields {
 
 impl ErrorFields {
     /// Gives the error; `None` where it says nothing at all.
-    pub(super) fn finish(self) -> Option<StoredError> {
+    pub(in crate::report) fn finish(self) -> Option<StoredError> {
         Some(self.error)
             .filter(|error| error.message.is_some() || error.value.is_some() || error.stack.is_some())
     }
@@ -55,7 +55,7 @@ impl ErrorFields {
 
 /// A place as it is read.
 #[derive(Default)]
-pub(super) struct LocationFields {
+pub(in crate::report) struct LocationFields {
     file: Option<String>,
     line: Option<i64>,
     column: Option<i64>,
@@ -63,7 +63,7 @@ pub(super) struct LocationFields {
 
 impl LocationFields {
     /// Reads the place that is a field's value.
-    pub(super) fn read<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Location>, A::Error> {
+    pub(in crate::report) fn read<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Location>, A::Error> {
         let mut place = Self::default();
         map.next_value_seed(Object(&mut place))?;
         Ok(place.file.map(|file| Location {
@@ -87,8 +87,8 @@ impl Fields for LocationFields {
     }
 }
 
-/// The errors of the run that belong to no test.
-pub(super) struct RunErrors<'r>(pub(super) &'r mut Vec<Failure>);
+/// Errors in parts: those of a run that belong to no test, or all of an attempt.
+pub(in crate::report) struct RunErrors<'r>(pub(in crate::report) &'r mut Vec<Failure>);
 
 impl Items for RunErrors<'_> {
     fn item<'de, A: serde::de::SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error> {

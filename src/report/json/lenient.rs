@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use crate::text::{cut_end, cut_middle, printable};
 
 /// What the fields of an object are read into.
-pub(super) trait Fields {
+pub(in crate::report) trait Fields {
     /// The names of the fields that are wanted.
     const NAMES: &'static [&'static str];
 
@@ -20,34 +20,34 @@ pub(super) trait Fields {
 }
 
 /// What the items of an array are read into.
-pub(super) trait Items {
+pub(in crate::report) trait Items {
     /// Reads one item; `false` where there is none left.
     fn item<'de, A: SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error>;
 }
 
 /// Reads an object into what is given.
-pub(super) struct Object<'t, T>(pub(super) &'t mut T);
+pub(in crate::report) struct Object<'t, T>(pub(in crate::report) &'t mut T);
 
 /// Reads an array into what is given.
-pub(super) struct Array<'t, T>(pub(super) &'t mut T);
+pub(in crate::report) struct Array<'t, T>(pub(in crate::report) &'t mut T);
 
 /// Reads a text, printable, of at most so many bytes; what is more is cut at its end.
-pub(super) struct Text(pub(super) usize);
+pub(in crate::report) struct Text(pub(in crate::report) usize);
 
 /// Reads a text, printable, of at most so many bytes; what is more is cut in its middle.
-pub(super) struct LongText(pub(super) usize);
+pub(in crate::report) struct LongText(pub(in crate::report) usize);
 
 /// Reads a text as it stands; one longer than [`MAX_PATH_BYTES`] is as good as absent.
-pub(super) struct Path;
+pub(in crate::report) struct Path;
 
 /// The longest path that is read, in bytes.
 const MAX_PATH_BYTES: usize = 8 << 10;
 
 /// Reads a number; a fraction is dropped.
-pub(super) struct Integer;
+pub(in crate::report) struct Integer;
 
 /// Hands a text to a function, as it stands.
-pub(super) struct With<F>(pub(super) F);
+pub(in crate::report) struct With<F>(pub(in crate::report) F);
 
 /// Reads an object's key: one of the names, or an empty text for any other.
 struct Key(&'static [&'static str]);
@@ -227,11 +227,11 @@ impl<'de> DeserializeSeed<'de> for Key {
 }
 
 /// Gives a number of lines, tries or the like: what is negative or absent is 0.
-pub(super) fn count(number: Option<i64>) -> u32 {
+pub(in crate::report) fn count(number: Option<i64>) -> u32 {
     u32::try_from(number.unwrap_or_default().max(0)).unwrap_or(u32::MAX)
 }
 
 /// Gives a time in milliseconds: what is negative or absent is 0.
-pub(super) fn milliseconds(number: Option<i64>) -> u64 {
+pub(in crate::report) fn milliseconds(number: Option<i64>) -> u64 {
     u64::try_from(number.unwrap_or_default()).unwrap_or_default()
 }

@@ -18,15 +18,15 @@ use crate::report::json::repair::Repairing;
 use crate::report::json::suites::{Collector, SuiteItems};
 use crate::report::{Report, SourceKind};
 
-mod attempt;
-mod config;
-mod error;
-mod lenient;
+pub(super) mod attempt;
+pub(super) mod config;
+pub(super) mod error;
+pub(super) mod lenient;
 mod output;
 /// Bytes made fit for a strict JSON reader.
 pub mod repair;
 mod steps;
-mod suites;
+pub(super) mod suites;
 
 /// A file up to this size is read whole, which is faster; a larger one as a stream, so that memory does not grow with it.
 pub const WHOLE_BYTES: usize = 64 << 20;

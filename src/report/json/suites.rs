@@ -17,11 +17,11 @@ use crate::report::{
 
 /// What is known of the tests so far.
 #[derive(Default)]
-pub(super) struct Collector {
+pub(in crate::report) struct Collector {
     /// The tests, complete.
-    pub(super) tests: Vec<TestCase>,
+    pub(in crate::report) tests: Vec<TestCase>,
     /// Their counts.
-    pub(super) stats: Stats,
+    pub(in crate::report) stats: Stats,
     /// Names that many tests share.
     shared: Vec<Arc<str>>,
     quiet_outputs: usize,
@@ -31,7 +31,8 @@ pub(super) struct Collector {
 const MAX_SHARED: usize = 64;
 
 impl Collector {
-    fn share(&mut self, name: String) -> Arc<str> {
+    /// One name for the tests that share it.
+    pub(in crate::report) fn share(&mut self, name: String) -> Arc<str> {
         if let Some(known) = self.shared.iter().rev().find(|known| known.as_ref() == name) {
             return Arc::clone(known);
         }
@@ -43,7 +44,8 @@ impl Collector {
         name
     }
 
-    fn push(&mut self, mut test: TestCase) {
+    /// Takes a test that was judged.
+    pub(in crate::report) fn push(&mut self, mut test: TestCase) {
         self.stats.add(test.outcome);
         // Most tests have one attempt, and most of a report are such tests.
         test.attempts.shrink_to_fit();
@@ -269,9 +271,9 @@ impl Items for AttemptItems {
     }
 }
 
-/// The tags of a spec.
+/// The tags of a spec, or other names.
 #[derive(Default)]
-struct Names(Vec<String>);
+pub(in crate::report) struct Names(pub(in crate::report) Vec<String>);
 
 impl Items for Names {
     fn item<'de, A: SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error> {
@@ -285,7 +287,7 @@ impl Items for Names {
 
 /// The annotations of a test.
 #[derive(Default)]
-struct AnnotationItems(Vec<Annotation>);
+pub(in crate::report) struct AnnotationItems(pub(in crate::report) Vec<Annotation>);
 
 /// An annotation as it is read.
 #[derive(Default)]

@@ -67,7 +67,7 @@ pub fn failed(error: RunError) -> ToolError {
         RunError::Refused(refusal) => {
             ToolError::new(ErrorCode::SandboxUnavailable, refusal.message).with_hint(refusal.hint)
         }
-        other @ (RunError::Supervisor(_) | RunError::Order(_) | RunError::Silent) => {
+        other @ (RunError::Supervisor(_) | RunError::Reporter(_) | RunError::Order(_) | RunError::Silent) => {
             ToolError::internal(&other)
         }
     }

@@ -21,9 +21,12 @@ use crate::{
         tracker::PastRun,
     },
     sandbox::{Enforcement, Level, Plan, refusal},
-    server::answer::{
-        failures::{Detail, ErrorAnswer, StatsAnswer, Teller, TestAnswer},
-        fit::Caps,
+    server::{
+        answer::{
+            failures::{Detail, ErrorAnswer, StatsAnswer, Teller, TestAnswer},
+            fit::Caps,
+        },
+        run::results::Unread,
     },
     text::{self, redactor::Redactor},
 };
@@ -64,7 +67,7 @@ pub struct RunAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", default)]
     output_tail: Option<String>,
-    /// What the sandbox refused, with the policy key.
+    /// What the sandbox refused, with the policy key; what speaks against the report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     hints: Vec<String>,
@@ -109,8 +112,10 @@ pub struct Told<'run> {
     pub launch: &'run Path,
     /// How it ended.
     pub stopped: &'run Stopped,
-    /// Its report, or why there is none; an empty reason where the run wrote none.
-    pub report: &'run Result<Report, String>,
+    /// Its report, or why there is none.
+    pub report: &'run Result<Report, Unread>,
+    /// What speaks against the report.
+    pub doubt: Option<&'run str>,
     /// What may not be repeated.
     pub redactor: &'run Redactor,
     /// What it was confined to.
@@ -185,7 +190,7 @@ impl Told<'_> {
     fn unreported(&self, caps: Caps) -> Option<ErrorAnswer> {
         let message = match self.report {
             Ok(report) => format!("the run's report is incomplete: {}", report.incomplete.as_ref()?),
-            Err(reason) if !reason.is_empty() => format!("the run's report can't be read: {reason}"),
+            Err(why) if !why.is_missing() => format!("the run's report can't be read: {}", text::chain(why)),
             Err(_) => {
                 self.complaint().unwrap_or_else(|| "Playwright wrote no report and no output".to_owned())
             }
@@ -206,7 +211,7 @@ impl Told<'_> {
 
     /// What was said instead of a report.
     fn complaint(&self) -> Option<String> {
-        let missing = self.report.as_ref().is_err_and(String::is_empty);
+        let missing = self.report.as_ref().is_err_and(Unread::is_missing);
         let said = [&self.stopped.stderr, &self.stopped.stdout].map(|tail| self.output(tail));
         said.into_iter().find(|said| missing && !said.is_empty())
     }
@@ -230,7 +235,7 @@ impl Told<'_> {
         self.redactor.redact(without_foreign_frames(&text::printable(text)).trim()).into_owned()
     }
 
-    /// What the sandbox refused, and what it could not open. The same under all caps.
+    /// What the sandbox refused, what it could not open, what speaks against the report. The same under all caps.
     pub fn hints(&self) -> Vec<String> {
         let report = self.report.as_ref().ok();
         let failures = report.into_iter().flat_map(|report| {
@@ -247,6 +252,7 @@ impl Told<'_> {
                 path.display()
             )
         }));
+        hints.extend(self.doubt.map(str::to_owned));
         hints.iter().map(|hint| self.redactor.redact(&text::printable(hint)).into_owned()).collect()
     }
 

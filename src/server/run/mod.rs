@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod preparation;
+pub mod results;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -11,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     audit::record::{Call, Ended},
     gate::RunGrant,
-    path::{PathError, RelPath, handle::ContainedFile},
+    path::RelPath,
     policy::{
         confinement::UnixSockets,
         request::run_tests::{RunTests, Spec},
     },
-    report::{Report, json::read},
+    report::Report,
     run_dir::RunDir,
     run_id::RunId,
     runner::{
@@ -29,10 +30,13 @@ use crate::{
     server::{
         Warden,
         answer::{Answer, ErrorCode, RESULT_BYTES, ToolError, ToolResult, fit, refusals},
-        run::answer::{Told, word},
+        run::{
+            answer::{Told, word},
+            results::Results,
+        },
         secrets,
     },
-    text::{chain, redactor::Redactor},
+    text::redactor::Redactor,
 };
 
 /// Runs a project's tests and waits for the end; `stop` ends the run before it.
@@ -69,23 +73,24 @@ pub async fn run_tests(
     let (writing, its_project) = (Arc::clone(&warden), project.clone());
     let mut ended = completed(run, &stopped, enforcement.as_ref());
     let settled = warden.beside(move || {
-        ended.report_bytes = open_report(&directory, report_bytes).ok().map(|file| file.bytes());
+        ended.report_bytes = results::report_size(&directory, report_bytes);
         writing.gate.record_end(decision, ended);
         settle(active, directory, &its_project, report_bytes)
     });
-    let (past, report) = settled.await?;
+    let (past, results) = settled.await?;
     let told = Told {
         past: &past,
         project: &project,
         dir: grant.project().dir(),
         launch: warden.launch.path(),
         stopped: &stopped,
-        report: &report,
+        report: &results.report,
+        doubt: results.doubt.as_deref(),
         redactor: &redactor,
         plan: &plan,
         include,
         enforcement: enforcement.as_ref(),
-        results_file: report.is_ok().then(|| paths.report.display().to_string()),
+        results_file: results.has_file().then(|| paths.report.display().to_string()),
     };
     // A timeout is an error, whose text is shorter.
     let timed = stopped.reason == StopReason::TimedOut;
@@ -171,29 +176,16 @@ fn not_run(error: &ToolError, run: Option<RunId>) -> Ended {
     Ended { outcome: "not_run", error: Some(error.code.name()), run, ..Ended::default() }
 }
 
-/// Reads the run's report and moves the run into the history.
+/// Reads the run's results and moves the run into the history.
 fn settle(
     active: ActiveRun,
     directory: RunDir,
     project: &Path,
     report_bytes: u64,
-) -> (Arc<PastRun>, Result<Report, String>) {
-    let report = read_report(&directory, report_bytes);
-    let printed = report.as_ref().map(|report| printed_places(report, project)).unwrap_or_default();
-    (active.end(project, directory, printed), report)
-}
-
-/// The run's own report, or why it can't be read; a run may have left anything in its place.
-fn read_report(directory: &RunDir, bound: u64) -> Result<Report, String> {
-    let file = match open_report(directory, bound) {
-        Err(PathError::Missing(_)) => return Err(String::new()),
-        other => other.map_err(|error| chain(&error))?,
-    };
-    read(file.content()).map_err(|error| chain(&error))
-}
-
-fn open_report(directory: &RunDir, bound: u64) -> Result<ContainedFile, PathError> {
-    directory.dir().open_file(&RelPath::parse(RunDir::REPORT)?, bound)
+) -> (Arc<PastRun>, Results) {
+    let results = Results::read(&directory, report_bytes);
+    let printed = results.report.as_ref().map(|report| printed_places(report, project)).unwrap_or_default();
+    (active.end(project, directory, printed), results)
 }
 
 /// The places of errors that an answer may print, so that they are understood when they come back as a spec.
