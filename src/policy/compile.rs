@@ -290,12 +290,8 @@ impl Compiler<'_> {
                 let name = match EnvName::parse(name) {
                     Ok(name) => name,
                     Err(error) => {
-                        let fault = if name.contains(['*', '?']) {
-                            let hint = "write out each name: `env.values` knows no wildcards".to_owned();
-                            Fault { hint, ..error.into() }
-                        } else {
-                            error.into()
-                        };
+                        let hint = "write out each name, of letters, digits and `_`; `env.values` knows no wildcards";
+                        let fault = Fault { hint: hint.to_owned(), ..error.into() };
                         self.fault("env.values", at, fault);
                         continue;
                     }

@@ -476,7 +476,8 @@ mod tests {
     #[test]
     fn path_within_a_project_can_not_leave_it() {
         assert_eq!(parse_within_project("playwright/.auth/").unwrap(), Path::new("playwright/.auth"));
-        for text in ["", "/x", "..", "a/../b", "./a", ".", "a\0"] {
+        assert_eq!(parse_within_project(r"app/\[id]").unwrap(), Path::new("app/[id]"));
+        for text in ["", "/x", "..", "a/../b", "./a", ".", "a\0", "dist-*", "a?", "{a,b}"] {
             assert!(parse_within_project(text).is_err(), "{text}");
         }
     }

@@ -86,7 +86,7 @@ impl Review<'_> {
                     format!("this version has no tool `{}`, so it allows nothing yet", entry.value),
                 )
                 .key("tools.allow")
-                .hint("take it out until there is one: a later version would have it at once")
+                .hint("take it out: as soon as a version has the tool, this entry would allow it")
             })
             .collect()
     }

@@ -4,7 +4,6 @@
 //! write. Out: findings at the rule that lets it: errors under `require`, since who changes these changes what holds
 //! for the next run.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::path::locate::locate;
@@ -44,7 +43,7 @@ impl Review<'_> {
     }
 
     fn policy_files(&self) -> Vec<Diagnostic> {
-        let own: Vec<_> = self.own_policy_dirs().map(|(dir, _)| dir).collect();
+        let own: Vec<_> = self.own_policy_dirs().map(|dir| canonical(&dir)).collect();
         let files = self.policy.layers().iter().filter_map(|layer| match &layer.source {
             LayerSource::File { path, facts, .. } => facts.as_ref().map(|facts| (path, &facts.canonical)),
             LayerSource::Environment | LayerSource::Builtin => None,
@@ -53,7 +52,8 @@ impl Review<'_> {
         let files = files.filter(|(_, canonical)| !own.iter().any(|dir| canonical.starts_with(dir)));
         files
             .filter_map(|(path, canonical)| {
-                let rule = self.lets_write(canonical)?;
+                // Who may write a symlink on the way may turn it elsewhere.
+                let rule = self.lets_write(canonical).or_else(|| self.lets_write(path))?;
                 Some(self.told(
                     Victim {
                         code: DiagnosticCode::PolicyInGrantedDir,
@@ -69,27 +69,27 @@ impl Review<'_> {
 
     /// Where a policy is looked for, so that a run could write one that is not there yet.
     fn policy_dirs(&self) -> Vec<Diagnostic> {
-        let dirs = self.own_policy_dirs();
-        dirs.filter_map(|(dir, file)| {
-            let rule = self.lets_write(&dir.join(file)).or_else(|| self.tree_within(&dir))?;
+        let findings = self.own_policy_dirs().filter_map(|named| {
+            let mut dirs = [canonical(&named), named.clone()].into_iter();
+            let rule = dirs.find_map(|dir| {
+                self.lets_write(&dir.join("policy.toml")).or_else(|| self.tree(|tree| tree.starts_with(&dir)))
+            })?;
             let victim = Victim {
                 code: DiagnosticCode::PolicyInGrantedDir,
-                origin: Origin::file(&dir),
-                what: format!("`{}`, where this server looks for its policy,", dir.display()),
+                origin: Origin::file(&named),
+                what: format!("`{}`, where this server looks for its policy,", named.display()),
                 move_it: "",
             };
             Some(self.told(victim, rule))
-        })
-        .collect()
+        });
+        findings.collect()
     }
 
-    /// The user's and the system's, with the name of a file in each.
-    fn own_policy_dirs(&self) -> impl Iterator<Item = (PathBuf, &OsStr)> {
+    /// The user's and the system's.
+    fn own_policy_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let user = self.base.home.as_ref().map(|home| home.join(USER_POLICY));
         let user = user.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let dirs = user.into_iter().chain([self.inputs.system_dir.path.clone()]);
-        let file = Path::new(USER_POLICY).file_name().unwrap_or_default();
-        dirs.map(move |dir| (locate(&dir).map_or(dir, |found| found.path), file))
+        user.into_iter().chain([self.inputs.system_dir.path.clone()])
     }
 
     fn program(&self) -> Option<Diagnostic> {
@@ -107,7 +107,8 @@ impl Review<'_> {
     fn state_dir(&self) -> Option<Diagnostic> {
         let state = locate(self.inputs.state_dir.as_ref()?).ok()?.path;
         // What lies in it counts, so that it must not be a project itself either.
-        let rule = self.lets_write(&state.join("runs")).or_else(|| self.tree_within(&state))?;
+        let rule =
+            self.lets_write(&state.join("runs")).or_else(|| self.tree(|tree| tree.starts_with(&state)))?;
         let victim = Victim {
             code: DiagnosticCode::StateInGrantedDir,
             origin: Origin::file(&state),
@@ -151,11 +152,6 @@ impl Review<'_> {
         })
     }
 
-    /// Gives an entry of `sandbox.write` that lies in a directory of this server's own.
-    fn tree_within(&self, dir: &Path) -> Option<WritingRule> {
-        self.tree(|tree| tree.starts_with(dir))
-    }
-
     fn tree(&self, is_meant: impl Fn(&Path) -> bool) -> Option<WritingRule> {
         let tree = self.policy.sandbox().write().iter().find(|tree| is_meant(&tree.value))?;
         Some(WritingRule {
@@ -171,7 +167,9 @@ impl Review<'_> {
         let Victim { code, origin, what, move_it } = victim;
         let WritingRule { key, entry, origin: place, instead } = rule;
         let (origin, instead) = match place {
-            Origin::Builtin => (origin, format!("where nobody sets `{key}`, it holds `{entry}`: set it")),
+            Origin::Builtin => {
+                (origin, format!("write a `{key}` of your own: where nobody does, it holds `{entry}`"))
+            }
             written @ (Origin::File { .. } | Origin::Variable { .. }) => (written, instead.to_owned()),
         };
         let hint = if move_it.is_empty() { instead } else { format!("{instead}; or {move_it}") };
@@ -180,4 +178,9 @@ impl Review<'_> {
             .label(format!("by `{key}`, a run may write in `{entry}`"))
             .hint(hint)
     }
+}
+
+/// The canonical name as far as it can be had.
+fn canonical(path: &Path) -> PathBuf {
+    locate(path).map_or_else(|_| path.to_owned(), |found| found.path)
 }

@@ -160,7 +160,7 @@ fn writes_shared(tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
         return None;
     };
     (mode & 0o002 != 0).then(|| {
-        covers(DiagnosticCode::WriteCoversShared, tree, ", which everyone may write and all programs share")
+        covers(DiagnosticCode::WriteCoversShared, tree, ", which everyone may write, and put links into")
     })
 }
 
