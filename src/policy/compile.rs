@@ -10,8 +10,10 @@ use std::sync::Arc;
 use crate::path::locate::locate;
 use crate::policy::Policy;
 use crate::policy::combine::{AllowList, DenyList, LayerList, Subtrees, strictest};
+use crate::policy::decision::RUN_CHECKS;
 use crate::policy::defaults as default;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
+use crate::policy::expect::Stated;
 use crate::policy::limits::Limits;
 use crate::policy::origin::{Origin, Sourced};
 use crate::policy::pattern::name::{Case, EnvName, NamePattern};
@@ -19,7 +21,7 @@ use crate::policy::pattern::path_glob::{PathBase, PathGlob, parse_within_project
 use crate::policy::pattern::{PatternError, Syntax};
 use crate::policy::recording::AuditSink;
 use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
-use crate::policy::source::settings::{Expectation, Settings};
+use crate::policy::source::settings::Settings;
 use crate::policy::source::suggest::{list, nearest};
 use crate::policy::source::written::item_key;
 use crate::policy::source::{Layer, LayerSource, Role, Scope};
@@ -214,18 +216,22 @@ impl Compiler<'_> {
         }
     }
 
-    /// `[[expect]]`: all are kept, with the place of the decision.
-    fn expectations(&mut self) -> Vec<Sourced<Expectation>> {
+    /// `[[expect]]`: all are kept, with their places.
+    fn expectations(&mut self) -> Vec<Stated> {
         let mut kept = Vec::new();
         for layer in self.layers {
             for (index, expectation) in layer.settings.expect.iter().enumerate() {
-                let place = layer.places.of_item("expect", index);
-                match tool(&expectation.call.tool, Syntax::Literal, self.base) {
-                    Ok(_) => kept.push(Sourced::new(expectation.clone(), place)),
-                    Err(fault) => {
-                        let place = layer.places.of(&format!("{}.call.tool", item_key("expect", index)));
-                        self.fault("expect.call.tool", place, fault);
-                    }
+                let place = |part: &str| layer.places.of(&format!("{}.{part}", item_key("expect", index)));
+                if let Err(fault) = tool(&expectation.call.tool, Syntax::Literal, self.base) {
+                    self.fault("expect.call.tool", place("call.tool"), fault);
+                } else if let Some(fault) = expectation.rule.as_deref().and_then(no_rule) {
+                    self.fault("expect.rule", place("rule"), fault);
+                } else {
+                    kept.push(Stated {
+                        expectation: expectation.clone(),
+                        decision: layer.places.of_item("expect", index),
+                        call: place("call"),
+                    });
                 }
             }
         }
@@ -322,7 +328,9 @@ impl Compiler<'_> {
                 let name = match EnvName::parse(name) {
                     Ok(name) => name,
                     Err(error) => {
-                        self.fault("env.values", at, error.into());
+                        let hint = "write out each name, of letters, digits and `_`; `env.values` knows no wildcards";
+                        let fault = Fault { hint: hint.to_owned(), ..error.into() };
+                        self.fault("env.values", at, fault);
                         continue;
                     }
                 };
@@ -381,11 +389,7 @@ fn directory(text: &str, syntax: Syntax, base: &PathBase) -> Result<PathGlob, Fa
 
 fn path(text: &str, _syntax: Syntax, base: &PathBase) -> Result<PathBuf, Fault> {
     let path = PathGlob::parse(text, Syntax::Wildcards, base)?;
-    path.literal().map(PathBuf::from).ok_or_else(|| Fault {
-        code: DiagnosticCode::BadGlob,
-        summary: format!("`{text}` has a wildcard, which the kernel does not know"),
-        hint: "name each path, or one above them; a backslash takes a character as it is".to_owned(),
-    })
+    path.literal().map(PathBuf::from).ok_or_else(|| PatternError::Wildcard(text.to_owned()).into())
 }
 
 /// A file that need not exist: its directory is made canonical, its own name is left to who opens it.
@@ -426,5 +430,16 @@ fn tool(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<ToolName, Fault
         summary: format!("unknown tool `{text}`"),
         hint: nearest(text, names())
             .map_or_else(|| format!("tools are {}", list(names())), |near| format!("did you mean `{near}`?")),
+    })
+}
+
+/// Says what is wrong with a rule that decides on no call.
+fn no_rule(text: &str) -> Option<Fault> {
+    let rules = || RUN_CHECKS.iter().copied();
+    (!rules().any(|rule| rule == text)).then(|| Fault {
+        code: DiagnosticCode::BadValue,
+        summary: format!("no call is decided by a rule `{text}`"),
+        hint: nearest(text, rules())
+            .map_or_else(|| format!("rules are {}", list(rules())), |near| format!("did you mean `{near}`?")),
     })
 }

@@ -146,6 +146,8 @@ codes! {
     UnknownVariable = "unknown-variable";
     /// Nothing bounds what the default bounds.
     LimitUnlimited = "limit-unlimited";
+    /// A limit under which no run gets to its first test.
+    LimitTooSmall = "limit-too-small";
     /// Test code is not confined.
     SandboxOff = "sandbox-off";
     /// Where this system lacks a protection, runs start without it.
@@ -164,6 +166,10 @@ codes! {
     WriteCoversSystem = "write-covers-system";
     /// A run may write files that a package manager shares between projects.
     WriteReachesStore = "write-reaches-store";
+    /// A run may write a directory that everyone uses, such as `/tmp`.
+    WriteCoversShared = "write-covers-shared";
+    /// What a run may write by one rule is what `sandbox.protect` names.
+    OutputCoversProtected = "output-covers-protected";
     /// A run may read what lets it act as you elsewhere.
     ReadCoversSecrets = "read-covers-secrets";
     /// Tests can reach any host.
@@ -176,6 +182,8 @@ codes! {
     AuditOff = "audit-off";
     /// A sink of the audit log can't take a record on this system.
     AuditUnavailable = "audit-unavailable";
+    /// What can't be recorded is done all the same.
+    AuditContinues = "audit-continues";
     /// The audit log lies where a run may write.
     AuditInGrantedDir = "audit-in-granted-dir";
     /// The policy file lies where a run may write.

@@ -9,12 +9,23 @@ use crate::{
         Policy,
         decision::checks::{Decision, Denial, DenialKind},
         diagnostic::{Diagnostic, DiagnosticCode},
-        origin::Sourced,
+        origin::Origin,
         request::Request,
         source::settings::{Expectation, ExpectedDecision},
         tool::ToolName,
     },
 };
+
+/// One expectation as a layer wrote it.
+#[derive(Clone, Debug)]
+pub struct Stated {
+    /// What it says.
+    pub expectation: Expectation,
+    /// Where its `decision` stands.
+    pub decision: Origin,
+    /// Where its `call` stands.
+    pub call: Origin,
+}
 
 /// Checks every expectation of a policy.
 #[must_use]
@@ -22,18 +33,20 @@ pub fn check(policy: &Policy, launch: &DirHandle) -> Vec<Diagnostic> {
     policy.expectations().iter().filter_map(|expectation| failure(policy, launch, expectation)).collect()
 }
 
-fn failure(policy: &Policy, launch: &DirHandle, expected: &Sourced<Expectation>) -> Option<Diagnostic> {
-    let Expectation { call, decision, rule } = &expected.value;
-    let failed = |summary: String, hint: String| {
-        let finding = Diagnostic::error(DiagnosticCode::ExpectFailed, expected.origin.clone(), summary);
+fn failure(policy: &Policy, launch: &DirHandle, stated: &Stated) -> Option<Diagnostic> {
+    let Expectation { call, decision, rule } = &stated.expectation;
+    let failed_at = |place: &Origin, summary: String, hint: String| {
+        let finding = Diagnostic::error(DiagnosticCode::ExpectFailed, place.clone(), summary);
         Some(finding.key("expect").hint(hint))
     };
+    let failed = |summary: String, hint: String| failed_at(&stated.decision, summary, hint);
     let tool = ToolName::parse(&call.tool)?;
     let decided = match Request::parse(tool, call.arguments.clone(), launch) {
         Ok(request) => policy.decide(&request),
         Err(error) => {
             let hint = error.hint().unwrap_or("write a call that an agent can make of this version");
-            return failed(format!("this call is neither allowed nor denied: {error}"), hint.to_owned());
+            let summary = format!("this call is neither allowed nor denied: {error}");
+            return failed_at(&stated.call, summary, hint.to_owned());
         }
     };
     match (decision, decided.verdict.as_ref(), rule.as_deref()) {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use crate::path::locate::locate;
 use crate::policy::diagnostic::{Diagnostic, Severity};
 use crate::policy::excerpt::{SourceText, Style, render};
+use crate::policy::expect::Stated;
 use crate::policy::limits::Limits;
 use crate::policy::origin::Sourced;
 use crate::policy::pattern::path_glob::PathBase;
 use crate::policy::rules::{AuditRules, DirRules, EnvRules, RunRules, SandboxRules, ToolRules};
-use crate::policy::source::settings::Expectation;
 use crate::policy::source::{Inputs, Layer, LayerSource, LayerSummary};
 
 pub mod combine;
@@ -50,7 +50,7 @@ pub struct Policy {
     limits: Arc<Limits>,
     sandbox: SandboxRules,
     audit: AuditRules,
-    expectations: Vec<Sourced<Expectation>>,
+    expectations: Vec<Stated>,
     results_file: Option<Sourced<PathBuf>>,
     layers: Vec<LayerSummary>,
 }
@@ -91,8 +91,8 @@ impl Policy {
         &self.audit
     }
 
-    /// `[[expect]]` of all layers, each with the place of its decision.
-    pub fn expectations(&self) -> &[Sourced<Expectation>] {
+    /// `[[expect]]` of all layers, each with its places.
+    pub fn expectations(&self) -> &[Stated] {
         &self.expectations
     }
 

@@ -11,7 +11,7 @@ use crate::policy::{
     combine::AllowList,
     confinement::ProjectOwner,
     decision::{SandboxTerms, variables::value_problem},
-    denylist::verdict,
+    denylist::{ALWAYS_INHERITED, verdict},
     limits::{Bytes, Limits},
     pattern::{
         name::{EnvName, NamePattern},
@@ -97,7 +97,13 @@ impl Permissions {
             variables: variables(policy),
             values: restricted.map(|(name, values)| (name.clone(), permitted_values(name, values))).collect(),
             inherited: Permitted::of(env.inherit(), NamePattern::covers, NamePattern::may_overlap),
-            withheld: env.withhold().entries().iter().map(|entry| entry.value.to_string()).collect(),
+            withheld: env
+                .withhold()
+                .entries()
+                .iter()
+                .map(|entry| entry.value.to_string())
+                .filter(|name| !ALWAYS_INHERITED.contains(&name.as_str()))
+                .collect(),
             limits: policy.limits().clone(),
             sandbox: policy.sandbox().into(),
         }

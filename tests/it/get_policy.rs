@@ -83,7 +83,7 @@ fn a_strict_policy_is_told() {
     let strict = "dirs.owner = 'self'
         run.projects = []
         env.inherit = ['BASE_URL', 'E2E_*']
-        env.withhold = []
+        env.withhold = ['PATH', 'TERM', 'E2E_KEY']
         [sandbox]
         mode = 'require'
         project = 'outputs'
@@ -94,6 +94,11 @@ fn a_strict_policy_is_told() {
     assert_eq!(reply.at("/directories/owner"), "self");
     assert_eq!(strings(&reply, "/runTests/projects"), [""; 0]);
     assert_eq!(strings(&reply, "/runTests/sees"), ["BASE_URL", "E2E_*"]);
+    assert_eq!(
+        strings(&reply, "/runTests/neverSees"),
+        ["E2E_KEY"],
+        "what always passes is not told as withheld"
+    );
     assert_eq!(reply.at("/sandbox/mode"), "require");
     assert_eq!(
         *reply.at("/sandbox/asked"),

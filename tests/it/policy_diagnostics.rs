@@ -211,6 +211,88 @@ fn policy_where_a_run_may_write_is_told_and_under_require_refused() {
 }
 
 #[test]
+fn where_a_policy_is_looked_for_no_run_may_write_even_if_none_is_there() {
+    let rows = [
+        ("[\"shop\"]", "write = [\"~/.config/playwright-warden\"]", true),
+        ("[\"shop\"]", "write = [\"~/.config/playwright-warden/cache\"]", true),
+        ("[\"shop\"]", "write = [\"~/.config\"]", true),
+        ("[\"shop\"]", "write = [\"../etc\"]", true),
+        ("[\"shop\"]", "write = [\"../etc/playwright-warden/policy.d\"]", true),
+        ("[\"shop\"]", "write = [\"../home/linked\"]", true),
+        ("[\"shop\"]", "write = [\"../policies\"]", true),
+        ("[\"shop\"]", "write = [\"~/.config/other\", \"../policies/out\", \"../etc/other\"]", false),
+        ("[\"~\"]", "project = \"read-write\"", true),
+        ("[\"~/*\"]", "project = \"read-write\"", true),
+        ("[\"~\"]", "outputs = [\".config\"]", true),
+        ("[\"~\"]", "outputs = [\"test-results\"]", false),
+        ("[\"~\"]", "project = \"read-only\"", false),
+    ];
+    for (mode, severity) in [("best-effort", Severity::Warning), ("require", Severity::Error)] {
+        for (allow, lines, told) in rows {
+            let lines = if lines.starts_with("project") {
+                lines.to_owned()
+            } else {
+                format!("project = \"outputs\"\n{lines}")
+            };
+            let world = World::new()
+                .with_rules(format!("[dirs]\nallow = {allow}\n[sandbox]\nmode = \"{mode}\"\n{lines}\n"));
+            if lines.contains("linked") {
+                std::fs::rename(world.path("home/.config"), world.path("home/linked")).unwrap();
+                symlink("linked", world.path("home/.config")).unwrap();
+            }
+            let found: Vec<_> = world
+                .load()
+                .diagnostics
+                .into_iter()
+                .filter(|finding| finding.code == DiagnosticCode::PolicyInGrantedDir)
+                .map(|finding| finding.severity)
+                .collect();
+            let expected: &[_] = if told { &[severity] } else { &[] };
+            assert_eq!(found, expected, "{mode} {allow} {lines}");
+        }
+    }
+}
+
+#[test]
+fn audit_log_where_a_run_may_write_is_told_at_the_rule_and_under_require_refused() {
+    let rows = [
+        ("project = \"read-write\"", "launch/shop/audit.jsonl", Some("dirs.allow")),
+        ("project = \"outputs\"", "launch/shop/dist/audit.jsonl", Some("sandbox.outputs")),
+        ("project = \"outputs\"", "launch/shop/audit.jsonl", None),
+        ("project = \"outputs\"\nwrite = [\"~/logs\"]", "home/logs/audit.jsonl", Some("sandbox.write")),
+        ("project = \"outputs\"\nwrite = [\"~/logs/x\"]", "home/logs/audit.jsonl", None),
+    ];
+    for (mode, severity) in [("best-effort", Severity::Warning), ("require", Severity::Error)] {
+        for (lines, file, rule) in rows {
+            let world = World::new();
+            let file = world.path(file);
+            let world = world.with_rules(format!(
+                "[dirs]\nallow = [\"shop\"]\n[sandbox]\nmode = \"{mode}\"\n{lines}\n[audit]\n\
+                 sinks = [\"file\"]\nfile = \"{}\"\n",
+                file.display()
+            ));
+            let findings = world.load().diagnostics.into_iter();
+            let found: Vec<_> = findings
+                .filter(|finding| finding.code == DiagnosticCode::AuditInGrantedDir)
+                .map(|finding| (finding.severity, finding.key.join(".")))
+                .collect();
+            let expected: Vec<_> = rule.into_iter().map(|rule| (severity, rule.to_owned())).collect();
+            assert_eq!(found, expected, "{mode} {lines}");
+        }
+    }
+}
+
+#[test]
+fn deny_of_what_is_not_there_is_told_but_of_the_system() {
+    let told = |world: World| world.warns(DiagnosticCode::DirMissing);
+    assert!(told(World::new().with_rules("[dirs]\nallow = [\"shop\"]\ndeny = [\"shpo\"]\n")));
+    let system = World::new()
+        .with_rules("[dirs]\nallow = [\"shop\"]\n")
+        .with_system("policy.toml", "version = 1\n[dirs]\ndeny = [\"/srv/nowhere\"]\n");
+    assert!(!told(system));
+}
+
+#[test]
 fn program_and_state_where_a_run_may_write_are_told_and_under_require_refused() {
     let codes = [DiagnosticCode::ProgramInGrantedDir, DiagnosticCode::StateInGrantedDir];
     let rows = [

@@ -15,6 +15,7 @@ fn furnished() -> World {
     let world = World::new().with_variables(&[("PATH", "{root}/launch/tools")]);
     for dir in [
         "launch/clients/a/x",
+        "launch/clients/a/.git",
         "launch/store/node_modules/.pnpm",
         "launch/open",
         "launch/tools",

@@ -31,8 +31,8 @@ use crate::{
     },
 };
 
-/// The checks of a run, in their order.
-const RUN_CHECKS: &[&str] = &[
+/// The checks of a run, in their order; other calls have some of them.
+pub(in crate::policy) const RUN_CHECKS: &[&str] = &[
     "tools.allow",
     "dirs.deny",
     "dirs.allow",

@@ -57,6 +57,12 @@ pub enum PatternError {
         /// What the kernel says about it.
         source: std::io::Error,
     },
+    /// `..` behind what does not exist.
+    #[error("`{0}` has `..` behind a directory that does not exist")]
+    ParentOfMissing(String),
+    /// A wildcard where the kernel, which knows none, is to be told a path.
+    #[error("`{0}` has a wildcard, which the kernel does not know")]
+    Wildcard(String),
     /// No name of an environment variable.
     #[error("`{0}` can't be the name of an environment variable")]
     EnvName(String),
@@ -76,8 +82,9 @@ impl PatternError {
             | Self::Variable(_)
             | Self::Windows(_)
             | Self::LookUp { .. }
+            | Self::ParentOfMissing(_)
             | Self::NotWithin(_) => DiagnosticCode::BadValue,
-            Self::ParentAfterWildcard(_) | Self::Glob { .. } => DiagnosticCode::BadGlob,
+            Self::ParentAfterWildcard(_) | Self::Wildcard(_) | Self::Glob { .. } => DiagnosticCode::BadGlob,
             Self::EnvName(_) => DiagnosticCode::BadEnvName,
         }
     }
@@ -102,6 +109,8 @@ impl PatternError {
                 "wildcards are `*`, `?`, `**`, `[...]` and `{a,b}`; a backslash takes a character as it is"
             }
             Self::LookUp { .. } => "name a path that can be opened, or one that does not exist yet",
+            Self::ParentOfMissing(_) => "correct the directory before `..`, or write the path without it",
+            Self::Wildcard(_) => "name each path, or one above them; a backslash takes a character as it is",
             Self::EnvName(_) => {
                 "a name is letters, digits and `_`, and does not start with a digit; `*` and `?` are wildcards in a file"
             }

@@ -4,6 +4,7 @@
 //! paths. Opening the directory of a call and naming it is left to `crate::path`.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -68,8 +69,15 @@ impl PathGlob {
             Syntax::Wildcards => split_at_wildcard(text),
         };
         let absolute = absolute(text, &fixed, base)?;
-        let fixed =
-            locate(&absolute).map_err(|source| PatternError::LookUp { text: text.to_owned(), source })?;
+        let fixed = locate(&absolute).map_err(|source| {
+            let text = text.to_owned();
+            // The parent of what is not there can't be told: it may be a symlink once it is.
+            if source.kind() == ErrorKind::InvalidInput && text.split('/').any(|part| part == "..") {
+                PatternError::ParentOfMissing(text)
+            } else {
+                PatternError::LookUp { text, source }
+            }
+        })?;
         let alias = Some(without_dots(&absolute)).filter(|named| *named != fixed.path);
         let wildcards = pattern.map(|pattern| compile(text, &fixed.path, pattern)).transpose()?;
         Ok(Self { written: text.to_owned(), fixed, alias, wildcards })
@@ -261,7 +269,8 @@ fn fixed_is_unexpanded(text: &str) -> bool {
 /// Parses a path within a project, as the entries of `sandbox.outputs` and `sandbox.protect` are.
 ///
 /// # Errors
-/// [`PatternError`] for an empty or absolute path, `.`, `..` and control characters.
+/// [`PatternError`] for an empty or absolute path, `.`, `..`, control characters and wildcards; a backslash takes a
+/// character as it is.
 pub fn parse_within_project(text: &str) -> Result<PathBuf, PatternError> {
     if text.is_empty() {
         return Err(PatternError::Empty);
@@ -269,8 +278,11 @@ pub fn parse_within_project(text: &str) -> Result<PathBuf, PatternError> {
     if text.chars().any(char::is_control) {
         return Err(PatternError::ControlCharacter(text.to_owned()));
     }
+    let (plain, None) = split_at_wildcard(text) else {
+        return Err(PatternError::Wildcard(text.to_owned()));
+    };
     let mut path = PathBuf::new();
-    for component in Path::new(text).components() {
+    for component in Path::new(&plain).components() {
         match component {
             Component::Normal(name) => path.push(name),
             Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
@@ -464,7 +476,8 @@ mod tests {
     #[test]
     fn path_within_a_project_can_not_leave_it() {
         assert_eq!(parse_within_project("playwright/.auth/").unwrap(), Path::new("playwright/.auth"));
-        for text in ["", "/x", "..", "a/../b", "./a", ".", "a\0"] {
+        assert_eq!(parse_within_project(r"app/\[id]").unwrap(), Path::new("app/[id]"));
+        for text in ["", "/x", "..", "a/../b", "./a", ".", "a\0", "dist-*", "a?", "{a,b}"] {
             assert!(parse_within_project(text).is_err(), "{text}");
         }
     }

@@ -5,8 +5,9 @@
 
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::Origin;
-use crate::policy::recording::AuditSink;
+use crate::policy::recording::{AuditFailure, AuditSink};
 use crate::policy::review::Review;
+use crate::policy::review::own_files::Victim;
 
 impl Review<'_> {
     pub(super) fn audit(&self) -> Option<Diagnostic> {
@@ -19,16 +20,26 @@ impl Review<'_> {
             );
         }
         let file = audit.file();
-        let is_written = audit.sinks().iter().any(|sink| sink.value == AuditSink::File);
-        (is_written && self.a_run_may_write(&file.value)).then(|| {
-            Diagnostic::new(
-                self.unless_held(),
-                DiagnosticCode::AuditInGrantedDir,
-                file.origin.clone(),
-                format!("the audit log `{}` lies where a run may write", file.value.display()),
-            )
-            .key("audit.file")
-            .hint("leave `file` out for one in your home, or name one outside of every allowed directory")
+        if !audit.sinks().iter().any(|sink| sink.value == AuditSink::File) {
+            return None;
+        }
+        let victim = Victim {
+            code: DiagnosticCode::AuditInGrantedDir,
+            origin: file.origin.clone(),
+            what: format!("the audit log `{}`", file.value.display()),
+            move_it: "name another `file` under `[audit]`, as in your home",
+        };
+        Some(self.told(victim, self.lets_write(&file.value)?))
+    }
+
+    /// What goes on without a record.
+    pub(super) fn audit_continues(&self) -> Option<Diagnostic> {
+        let (audit, code) = (self.policy.audit(), DiagnosticCode::AuditContinues);
+        let on_error = audit.on_error();
+        (!audit.sinks().is_empty() && on_error.value == AuditFailure::Continue).then(|| {
+            Diagnostic::warning(code, on_error.origin.clone(), "what can't be recorded is done all the same")
+                .key("audit.on_error")
+                .hint("write `on_error = \"deny\"` under `[audit]`, or take it out: that is the default")
         })
     }
 }

@@ -2,21 +2,40 @@
 //!
 //! In: `dirs.deny` beside `dirs.allow`. Out: findings.
 
-use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
+use crate::path::locate::Found;
+use crate::policy::diagnostic::{Diagnostic, DiagnosticCode, Severity};
 use crate::policy::origin::Sourced;
 use crate::policy::pattern::path_glob::PathGlob;
-use crate::policy::review::Review;
-use crate::policy::review::found::through_symlink;
+use crate::policy::review::found::{matches_nothing, through_symlink};
+use crate::policy::review::{Review, missing};
 
 impl Review<'_> {
     pub(super) fn denied_dirs(&self) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for deny in self.policy.dirs().deny().entries() {
             findings.extend(through_symlink("dirs.deny", deny));
-            findings.extend(self.below_a_grant(deny));
+            let absent = self.denies_nothing(deny);
+            // A grant that can't hold is told in every case; a question about what is not there, in none.
+            let below = self.below_a_grant(deny);
+            findings.extend(below.filter(|it| absent.is_none() || it.severity == Severity::Error));
+            findings.extend(absent);
         }
         findings.extend(self.shadowed());
         findings
+    }
+
+    /// A deny of what is not there may be misspelt. A list of the system may well name more than one machine has.
+    fn denies_nothing(&self, deny: &Sourced<PathGlob>) -> Option<Diagnostic> {
+        if !self.is_somebodys(&deny.origin) {
+            return None;
+        }
+        let hint = "correct it, or take it out; a directory that is made later would be denied";
+        if deny.value.literal().is_some() {
+            let absent = deny.value.found() == Found::Missing;
+            return absent.then(|| missing("dirs.deny", &deny.origin, deny.value.fixed_part()).hint(hint));
+        }
+        // What matches nearly anywhere is meant for what comes.
+        if self.starts_wide(&deny.value) { None } else { matches_nothing("dirs.deny", deny, hint) }
     }
 
     /// A run in an allowed directory can do to a denied one below it what it can do to the rest.

@@ -2,8 +2,9 @@
 //!
 //! In: `[env]`, beside the fixed denylist. Out: findings.
 
+use crate::policy::decision::variables::value_problem;
 use crate::policy::denylist::{
-    DeniedBecause, Rule, never_inherited, verdict, verdict_on_part, verdict_on_start,
+    ALWAYS_INHERITED, DeniedBecause, Rule, never_inherited, verdict, verdict_on_part, verdict_on_start,
 };
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::Sourced;
@@ -47,6 +48,10 @@ impl Review<'_> {
                     .hint("take it out"),
             );
         }
+        // Withholding it is what has no effect.
+        if entry.value.literal().is_some_and(|name| ALWAYS_INHERITED.contains(&name)) {
+            return None;
+        }
         let withheld = self.policy.env().withhold().denies(|withhold| withhold.covers(&entry.value))?;
         Some(
             warning(
@@ -59,6 +64,24 @@ impl Review<'_> {
                  the place of the default",
             ),
         )
+    }
+
+    /// Names that pass whatever is withheld.
+    pub(super) fn withheld(&self) -> Vec<Diagnostic> {
+        let entries = self.policy.env().withhold().entries().iter();
+        let passing = entries
+            .filter(|entry| entry.value.literal().is_some_and(|name| ALWAYS_INHERITED.contains(&name)));
+        passing
+            .map(|entry| {
+                Diagnostic::warning(
+                    DiagnosticCode::NoEffect,
+                    entry.origin.clone(),
+                    format!("`{}` always passes, so this withholds nothing", entry.value),
+                )
+                .key("env.withhold")
+                .hint("take it out: no program starts well without PATH, LANG, TZ and TERM")
+            })
+            .collect()
     }
 
     pub(super) fn settable(&self) -> Vec<Diagnostic> {
@@ -77,7 +100,27 @@ impl Review<'_> {
         }
         findings.extend(env.allow().lists().flat_map(|list| &list.entries).filter_map(denied_name));
         findings.extend(self.values_of_no_use());
+        findings.extend(self.impossible_values());
         findings
+    }
+
+    /// Values that the fixed rules refuse whatever the policy says.
+    fn impossible_values(&self) -> Vec<Diagnostic> {
+        let values = self.policy.env().values().iter();
+        let entries = values.flat_map(|(name, values)| {
+            values.lists().flat_map(|list| &list.entries).map(move |entry| (name, entry))
+        });
+        entries
+            .filter_map(|(name, entry)| {
+                let problem = value_problem(name.as_str(), &entry.value)?;
+                let summary = format!("no call can give `{name}` this value: it {problem}");
+                Some(
+                    Diagnostic::warning(DiagnosticCode::NoEffect, entry.origin.clone(), summary)
+                        .key(&format!("env.values.{name}"))
+                        .hint("take it out, or write another"),
+                )
+            })
+            .collect()
     }
 
     /// `env.values` says to what a call may set a variable, not that it may.

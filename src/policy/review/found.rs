@@ -34,7 +34,11 @@ impl Review<'_> {
                 }),
                 // What matches nearly anything is told as that.
                 None if self.starts_wide(&entry.value) => None,
-                None => matches_nothing(entry),
+                None => matches_nothing(
+                    "dirs.allow",
+                    entry,
+                    "correct it, or take it out; a directory that is made later would be allowed",
+                ),
             });
             if index == 0 {
                 findings.extend(self.reaches_store(entry));
@@ -123,7 +127,8 @@ pub(super) fn through_symlink(key: &str, found: &Sourced<PathGlob>) -> Option<Di
     )
 }
 
-fn matches_nothing(entry: &Sourced<PathGlob>) -> Option<Diagnostic> {
+/// Tells of a pattern that matches no directory now, as far as that can be seen.
+pub(super) fn matches_nothing(key: &str, entry: &Sourced<PathGlob>, hint: &str) -> Option<Diagnostic> {
     if looked_up(&entry.value) != Some(false) {
         return None;
     }
@@ -133,8 +138,8 @@ fn matches_nothing(entry: &Sourced<PathGlob>) -> Option<Diagnostic> {
             entry.origin.clone(),
             format!("`{}` matches no directory now", entry.value),
         )
-        .key("dirs.allow")
-        .hint("correct it, or take it out; a directory that is made later would be allowed"),
+        .key(key)
+        .hint(hint),
     )
 }
 

@@ -32,18 +32,36 @@ pub(in crate::policy) fn review(policy: &Policy, base: &PathBase, inputs: &Input
     findings.extend(review.wide_dirs());
     findings.extend(review.dirs_as_they_are());
     findings.extend(review.denied_dirs());
+    // What is denied whole may be missing or not.
+    let denied = origins_of(&findings, |code| code == DiagnosticCode::ShadowedByDeny);
+    findings.retain(|finding| {
+        let absent = matches!(finding.code, DiagnosticCode::DirMissing | DiagnosticCode::GlobMatchesNothing);
+        !(absent && denied.contains(&finding.origin))
+    });
+    findings.extend(review.tools_of_later());
     findings.extend(review.inherited());
+    findings.extend(review.withheld());
     findings.extend(review.settable());
     findings.extend(review.unlimited());
+    findings.extend(review.too_small());
     findings.extend(review.sandbox());
     findings.extend(review.trees());
     // Of an entry that has another fault, that is enough.
-    let at_fault: Vec<_> = findings.iter().map(|finding: &Diagnostic| finding.origin.clone()).collect();
+    let at_fault = origins_of(&findings, |_| true);
     findings.extend(review.taken_away().into_iter().filter(|finding| !at_fault.contains(&finding.origin)));
     findings.extend(review.audit());
+    findings.extend(review.audit_continues());
     findings.extend(review.own_files());
     findings
 }
+
+fn origins_of(findings: &[Diagnostic], is_meant: impl Fn(DiagnosticCode) -> bool) -> Vec<Origin> {
+    let meant = findings.iter().filter(|finding| is_meant(finding.code));
+    meant.map(|finding| finding.origin.clone()).collect()
+}
+
+/// What Node and a browser need at the very least; less ends each run before its first test.
+const ENOUGH: &[(&str, u64)] = &[("open_files", 64)];
 
 struct Review<'a> {
     policy: &'a Policy,
@@ -88,6 +106,22 @@ impl Review<'_> {
         } else {
             None
         }
+    }
+
+    /// Bounds under which nothing can run.
+    fn too_small(&self) -> Vec<Diagnostic> {
+        let rows = self.policy.limits().rows().into_iter();
+        rows.filter_map(|(key, set)| {
+            let (_, enough) = ENOUGH.iter().find(|(name, _)| *name == key)?;
+            let bound = set.value.bound()?;
+            (bound < *enough).then(|| {
+                let summary = format!("no run gets by with `{key}` at {bound}");
+                Diagnostic::warning(DiagnosticCode::LimitTooSmall, set.origin, summary)
+                    .key(&format!("limits.{key}"))
+                    .hint(format!("take it out for the default, or allow {enough} and more"))
+            })
+        })
+        .collect()
     }
 
     /// Bounds that somebody took away.

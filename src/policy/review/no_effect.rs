@@ -1,4 +1,4 @@
-//! Entries that another layer takes away whole.
+//! Entries that another layer takes away whole, and those that this version can do nothing with.
 //!
 //! In: each list of which every layer must allow. Out: findings.
 
@@ -14,21 +14,31 @@ impl Review<'_> {
     pub(super) fn taken_away(&self) -> Vec<Diagnostic> {
         let (policy, env) = (self.policy, self.policy.env());
         let mut findings =
-            self.told("dirs.allow", policy.dirs().allow(), PathGlob::may_overlap, PathGlob::to_string);
-        findings.extend(self.told("tools.allow", policy.tools().allow(), ToolName::eq, ToolName::to_string));
+            self.taken_from("dirs.allow", policy.dirs().allow(), PathGlob::may_overlap, PathGlob::to_string);
+        findings.extend(self.taken_from(
+            "tools.allow",
+            policy.tools().allow(),
+            ToolName::eq,
+            ToolName::to_string,
+        ));
         let names = [
             ("run.projects", policy.run().projects()),
             ("env.inherit", env.inherit()),
             ("env.allow", env.allow()),
         ];
         for (key, list) in names {
-            findings.extend(self.told(key, list, NamePattern::may_overlap, NamePattern::to_string));
+            findings.extend(self.taken_from(key, list, NamePattern::may_overlap, NamePattern::to_string));
         }
         for (name, values) in env.values() {
-            findings.extend(self.told(&format!("env.values.{name}"), values, String::eq, String::clone));
+            findings.extend(self.taken_from(
+                &format!("env.values.{name}"),
+                values,
+                String::eq,
+                String::clone,
+            ));
         }
         for (key, trees) in policy.sandbox().written_trees() {
-            findings.extend(self.told(
+            findings.extend(self.taken_from(
                 key,
                 trees,
                 |one, other| one.starts_with(other) || other.starts_with(one),
@@ -38,7 +48,7 @@ impl Review<'_> {
         findings
     }
 
-    fn told<P>(
+    fn taken_from<P>(
         &self,
         key: &str,
         list: &AllowList<P>,
@@ -64,9 +74,26 @@ impl Review<'_> {
             .collect()
     }
 
+    /// Tools of a later version.
+    pub(super) fn tools_of_later(&self) -> Vec<Diagnostic> {
+        let entries = self.policy.tools().allow().lists().flat_map(|list| &list.entries);
+        let later = entries.filter(|entry| !entry.value.exists() && self.is_somebodys(&entry.origin));
+        later
+            .map(|entry| {
+                Diagnostic::warning(
+                    DiagnosticCode::NoEffect,
+                    entry.origin.clone(),
+                    format!("this version has no tool `{}`, so it allows nothing yet", entry.value),
+                )
+                .key("tools.allow")
+                .hint("take it out: as soon as a version has the tool, this entry would allow it")
+            })
+            .collect()
+    }
+
     /// Says whether somebody wrote it for this very server: a list of the system is for every user of a machine, and may
     /// well name more than one of them has.
-    fn is_somebodys(&self, origin: &Origin) -> bool {
+    pub(super) fn is_somebodys(&self, origin: &Origin) -> bool {
         match origin {
             Origin::File { path, .. } => !path.starts_with(&self.inputs.system_dir.path),
             Origin::Variable { .. } => true,

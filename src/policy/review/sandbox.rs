@@ -2,13 +2,14 @@
 //!
 //! In: `[sandbox]` and `run.headed`. Out: findings. The trees of `sandbox.read` and `sandbox.write` are left to `trees`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::policy::confinement::{Network, ProjectAccess, SandboxMode, UnixSockets};
 use crate::policy::defaults;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::{Origin, Sourced};
 use crate::policy::review::Review;
+use crate::policy::review::trees::touches;
 
 impl Review<'_> {
     pub(super) fn sandbox(&self) -> Vec<Diagnostic> {
@@ -37,6 +38,7 @@ impl Review<'_> {
         }
         findings.extend(self.project());
         findings.extend(self.project_keys());
+        findings.extend(self.outputs());
         findings.extend(self.network());
         findings.extend(self.unix_sockets());
         findings
@@ -55,6 +57,43 @@ impl Review<'_> {
             format!("a run may write its whole project{but}"),
             "write `project = \"outputs\"` under `[sandbox]`; where tests write elsewhere, name it in `outputs`",
         ))
+    }
+
+    /// Outputs that are, lie in or hold what is protected.
+    fn outputs(&self) -> Vec<Diagnostic> {
+        let sandbox = self.policy.sandbox();
+        if sandbox.project().value != ProjectAccess::Outputs {
+            return Vec::new();
+        }
+        let outputs = sandbox.outputs().iter();
+        outputs
+            .filter_map(|output| {
+                let mut names = sandbox.protect().iter();
+                let protected = names.find(|name| touches(&name.value, &output.value))?;
+                Some(self.covers_protected("sandbox.outputs", output, protected))
+            })
+            .collect()
+    }
+
+    /// The finding stands where somebody wrote something.
+    pub(super) fn covers_protected(
+        &self,
+        key: &str,
+        written: &Sourced<PathBuf>,
+        protected: &Sourced<PathBuf>,
+    ) -> Diagnostic {
+        let (key, origin, other, place) = match written.origin {
+            Origin::Builtin => ("sandbox.protect", &protected.origin, key, &written.origin),
+            Origin::File { .. } | Origin::Variable { .. } => {
+                (key, &written.origin, "sandbox.protect", &protected.origin)
+            }
+        };
+        let (tree, name) = (written.value.display(), protected.value.display());
+        let summary = format!("a run may write `{tree}`, though `{name}` is protected");
+        Diagnostic::new(self.unless_held(), DiagnosticCode::OutputCoversProtected, origin.clone(), summary)
+            .key(key)
+            .label(format!("against `{other}` ({place})"))
+            .hint(format!("name here only what lies beside it, or write a `{other}` without it"))
     }
 
     fn network(&self) -> Option<Diagnostic> {
@@ -160,6 +199,6 @@ fn unused<T: std::fmt::Display>(key: &str, origin: &Origin, because: &str, set: 
     .hint("take it out, or change the other")
 }
 
-fn is_default(paths: &[Sourced<std::path::PathBuf>], default: &[&str]) -> bool {
+fn is_default(paths: &[Sourced<PathBuf>], default: &[&str]) -> bool {
     paths.iter().map(|path| path.value.as_path()).eq(default.iter().map(Path::new))
 }

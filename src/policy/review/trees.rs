@@ -55,13 +55,31 @@ impl Review<'_> {
         for tree in sandbox.write() {
             findings.extend(
                 leads_nowhere("sandbox.write", tree)
+                    .or_else(|| self.writes_protected(tree))
                     .or_else(|| self.writes_home(tree))
                     .or_else(|| self.writes_programs(tree))
                     .or_else(|| writes_system(tree))
-                    .or_else(|| self.writes_projects(tree)),
+                    .or_else(|| self.writes_projects(tree))
+                    .or_else(|| writes_shared(tree)),
             );
         }
         findings
+    }
+
+    /// What a project's names are protected from, a tree within the project lets a run do.
+    fn writes_protected(&self, tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
+        let mut projects = tree.value.ancestors().filter(|dir| self.is_granted(dir));
+        let protected = projects.find_map(|project| {
+            let mut names = self.policy.sandbox().protect().iter();
+            names.find(|name| {
+                let protected = project.join(&name.value);
+                // A tree may be a project itself, and is one where it holds what projects hold.
+                let is_there =
+                    || matches!(locate(&protected), Ok(location) if location.found != Found::Missing);
+                touches(&tree.value, &protected) && (project != tree.value || is_there())
+            })
+        })?;
+        Some(self.covers_protected("sandbox.write", tree, protected))
     }
 
     fn reads_secrets(&self, tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
@@ -136,6 +154,16 @@ fn leads_nowhere(key: &str, tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
     (!found).then(|| missing(key, &tree.origin, &tree.value))
 }
 
+/// What others read and write too, and whose names they choose.
+fn writes_shared(tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
+    let Ok(Found::Directory { mode, .. }) = locate(&tree.value).map(|location| location.found) else {
+        return None;
+    };
+    (mode & 0o002 != 0).then(|| {
+        covers(DiagnosticCode::WriteCoversShared, tree, ", which everyone may write, and put links into")
+    })
+}
+
 fn writes_system(tree: &Sourced<PathBuf>) -> Option<Diagnostic> {
     // Devices are named one by one, as `/dev/shm` is.
     let a_device = tree.value.starts_with("/dev") && tree.value != Path::new("/dev");
@@ -153,6 +181,6 @@ fn covers(code: DiagnosticCode, tree: &Sourced<PathBuf>, what: &str) -> Diagnost
 }
 
 /// Says whether one of two trees lies in the other.
-fn touches(one: &Path, other: &Path) -> bool {
+pub(super) fn touches(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }

@@ -16,7 +16,7 @@ use crate::policy::origin::{Origin, Sourced, Span};
 use crate::policy::source::keys::{Key, Kind, VERSION, table, tables};
 use crate::policy::source::suggest::{either, list, nearest};
 use crate::policy::source::syntax::{Advice, DUPLICATE, broken, duplicate};
-use crate::policy::source::value::{number, type_of};
+use crate::policy::source::value::{number, scalar, type_of};
 use crate::policy::source::written::Written;
 
 /// Parses and checks a policy file's text.
@@ -104,8 +104,13 @@ impl Check<'_> {
             )
             .hint(format!("write `version = {VERSION}`")),
         };
+        // Where the number is meant and only its form is wrong, the rest is told with it.
+        let is_of_another = finding.code == DiagnosticCode::UnsupportedVersion
+            || scalar(value.get_ref())
+                .and_then(|written| written.trim().parse::<i64>().ok())
+                .is_some_and(|written| written != VERSION);
         self.found(finding.key("version"));
-        false
+        !is_of_another
     }
 
     fn root(&mut self, root: &DeTable<'_>) {
@@ -202,6 +207,9 @@ impl Check<'_> {
         let known = || keys.iter().map(|key| key.name);
         let hint = match nearest(name, known()) {
             _ if LATER.contains(&format!("{table}.{name}").as_str()) => later(name),
+            _ if matches!(name, "version" | "exclusive") => {
+                format!("`{name}` stands at the top of the file, above all tables")
+            }
             _ if tables().any(|known| known.name == name) => {
                 format!("`[{name}]` is a table of its own: write it on a line of its own, above its keys")
             }

@@ -42,7 +42,8 @@ impl Check<'_> {
                 continue;
             };
             let known = self.known("expect", entries, &["call", "decision", "rule"]);
-            let found = (self.call(entries, kept.len()), self.decision(entries), self.rule(entries));
+            let found =
+                (self.call(entries, kept.len()), self.decision(entries), self.rule(entries, kept.len()));
             let (Some(call), Some((decision, place)), Ok(rule)) = found else {
                 if ["call", "decision"].into_iter().any(|key| !entries.contains_key(key)) {
                     let place = self.place(item.span());
@@ -95,6 +96,8 @@ impl Check<'_> {
             return self.wrong_type("expect.call", value.span(), wanted, value.get_ref(), FORM);
         };
         let known = self.known("expect.call", call, &["tool", "arguments"]);
+        let place = self.place(value.span());
+        self.written.places.insert(format!("{}.call", item_key("expect", index)), place);
         let tool = match call.get("tool").map(|tool| (tool.get_ref(), tool.span())) {
             Some((DeValue::String(tool), span)) => {
                 let place = self.place(span);
@@ -140,9 +143,11 @@ impl Check<'_> {
     }
 
     /// The rule, if one is given; an error where it is none.
-    fn rule(&mut self, entries: &DeTable<'_>) -> Result<Option<Value>, ()> {
+    fn rule(&mut self, entries: &DeTable<'_>, index: usize) -> Result<Option<Value>, ()> {
         let Some(value) = entries.get("rule") else { return Ok(None) };
         if let Some(rule) = value.get_ref().as_str() {
+            let place = self.place(value.span());
+            self.written.places.insert(format!("{}.rule", item_key("expect", index)), place);
             return Ok(Some(Value::from(rule)));
         }
         let wanted = "the policy key that should decide, as in `\"dirs.allow\"`";

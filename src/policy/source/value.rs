@@ -224,7 +224,7 @@ fn unit(key: &str) -> &'static str {
 }
 
 /// A single value as it was written, without quotes; `None` for lists and tables.
-fn scalar(value: &DeValue<'_>) -> Option<String> {
+pub(super) fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) => Some(number.as_str().to_owned()),
