@@ -62,7 +62,7 @@ struct Arguments {
     /// How --check-policy writes.
     #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy")]
     format: FormatArgument,
-    /// Let warnings of --check-policy be an exit status of 3.
+    /// Let warnings of --check-policy about the policy be an exit status of 3; those about this system are told alone.
     #[arg(long, requires = "check_policy")]
     deny_warnings: bool,
     /// Print the environment variables that no policy lets a call set.

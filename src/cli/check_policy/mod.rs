@@ -55,7 +55,7 @@ pub enum Format {
 pub enum Warnings {
     /// They are told.
     Tell,
-    /// They are an exit status of their own.
+    /// Those about the policy are an exit status of their own; those about this system are told.
     Deny,
 }
 
@@ -195,6 +195,11 @@ impl Examined {
         }
     }
 
+    /// Whether there is a finding about the policy itself, and not only about this system.
+    fn is_policy_questioned(&self) -> bool {
+        self.loaded.diagnostics.iter().any(|finding| !finding.code.is_found_here())
+    }
+
     fn exit(&self, warnings: Warnings) -> ExitCode {
         let verdict = self.loaded.verdict();
         match (verdict, &self.call) {
@@ -203,7 +208,11 @@ impl Examined {
             (Verdict::Valid | Verdict::ValidWithWarnings, Some(Ok(answer))) if answer.is_denied() => {
                 exit::denied()
             }
-            (Verdict::ValidWithWarnings, _) if warnings == Warnings::Deny => exit::warnings(),
+            (Verdict::ValidWithWarnings, _)
+                if warnings == Warnings::Deny && self.is_policy_questioned() =>
+            {
+                exit::warnings()
+            }
             (Verdict::Valid | Verdict::ValidWithWarnings, _) => exit::valid(),
         }
     }
