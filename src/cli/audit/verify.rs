@@ -15,15 +15,13 @@ use crate::{
         verify::{Finding, Verification, Verifier, Weight},
     },
     cli::{
-        audit::{AuditFormat, open},
+        audit::{AuditFormat, FORMAT_VERSION, open},
         exit,
     },
     path::{handle::ContainedFile, locate::locate},
     text::visible::visible,
 };
 
-/// The version of the JSON output.
-const FORMAT_VERSION: &str = "1.0";
 /// What is said of a log without heads.
 const NOT_ANCHORED: &str = "consistent, not anchored: whoever may write the file could have written all of it anew, \
 or cut its end; --heads compares it with the journal";
@@ -90,6 +88,7 @@ fn write_human(out: &mut impl Write, found: &Verification) -> io::Result<()> {
     }
     match (found.sound, found.anchored) {
         (false, _) => writeln!(out, "NOT SOUND: this log is not as it was written"),
+        (true, _) if found.records == 0 => writeln!(out, "no records"),
         (true, true) => writeln!(out, "sound: consistent, and as the journal has it"),
         (true, false) => writeln!(out, "{NOT_ANCHORED}"),
     }
