@@ -146,7 +146,9 @@ fn findings_are_coloured_on_a_terminal_unless_the_user_wants_none() {
         let setup = variable.into_iter().fold(setup, |setup, value| setup.variable("NO_COLOR", value));
         let (command, _own) = setup.command();
         let written = on_terminal(command);
-        assert!(written.contains("warning"), "{written}");
+        let (report, findings) =
+            (written.find("effective  ").unwrap(), written.find("dir-not-named").unwrap());
+        assert!(report < findings, "what scrolls away is the report: {written}");
         assert_eq!(written.contains('\u{1b}'), coloured, "NO_COLOR={variable:?}: {written}");
         assert!(!setup.finish(&[], "").stderr.contains('\u{1b}'), "a file is no terminal");
     }
