@@ -55,22 +55,22 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Explain the policy instead of serving: its layers, its faults, what it comes to, what this system enforces.
-    #[arg(long, group = "question")]
+    #[arg(long)]
     check_policy: bool,
     /// Also tell whether this call would be allowed, and why; `-` reads it from standard input.
-    #[arg(long, value_name = "JSON", requires = "check_policy")]
+    #[arg(long, value_name = "JSON", requires = "check_policy", conflicts_with = "print")]
     call: Option<String>,
     /// How --check-policy writes.
-    #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy")]
+    #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy", conflicts_with = "print")]
     format: FormatArgument,
     /// Let warnings of --check-policy about the policy be an exit status of 3; those about this system are told alone.
-    #[arg(long, requires = "check_policy")]
+    #[arg(long, requires = "check_policy", conflicts_with = "print")]
     deny_warnings: bool,
     /// Print the environment variables that no policy lets a call set.
-    #[arg(long, group = "question")]
+    #[arg(long, conflicts_with = "check_policy", group = "print")]
     print_denylist: bool,
     /// Print the JSON Schema of a policy file, for editors.
-    #[arg(long, group = "question")]
+    #[arg(long, conflicts_with = "check_policy", group = "print")]
     print_schema: bool,
 }
 

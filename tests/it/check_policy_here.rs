@@ -121,7 +121,7 @@ fn a_system_that_does_not_tell_what_is_needed_is_a_finding_too() {
     }
 }
 
-/// Runs a command with a terminal as its standard error, and gives what it wrote there.
+/// Runs a command with a terminal as its standard output and error, and gives what it wrote there.
 fn on_terminal(mut command: Command) -> String {
     let mut terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).map(File::from).unwrap();
     grantpt(&terminal).unwrap();
@@ -129,7 +129,8 @@ fn on_terminal(mut command: Command) -> String {
     let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
     let no_control = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
     let other = File::options().read(true).write(true).custom_flags(no_control).open(name).unwrap();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(other).spawn().unwrap();
+    let output = other.try_clone().unwrap();
+    let mut child = command.stdin(Stdio::null()).stdout(output).stderr(other).spawn().unwrap();
     drop(command);
     let mut written = Vec::new();
     // The end of a terminal that nobody holds any more is an error.

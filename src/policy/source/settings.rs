@@ -52,7 +52,7 @@ tables! {
     /// projects whose tests may be run and whose results may be read
     dirs: DirSettings {
         /// A directory and all below it. `*` and `?` never cross a `/`, `**` does; `[ab]` is one of these characters, `{a,b}` one
-        /// of these texts; a backslash before one of them takes it as it is (`'app/\\[slug\\]'` for a directory named `[slug]`);
+        /// of these texts; a backslash before one of them takes it as it is (`'app/\[slug\]'` for a directory named `[slug]`);
         /// `~` is the home of the user database. Matched when a call comes, against the real path.
         allow: Vec<String>, Every,
             not "It says where the agent may work, not what a test may read: a run sees its own project and what that needs.";

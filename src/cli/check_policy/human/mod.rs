@@ -72,7 +72,11 @@ pub(super) fn write(out: &mut impl Write, examined: &Examined) -> io::Result<()>
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
     };
-    writeln!(out, "\n{}, {}", count(Severity::Error, "error"), count(Severity::Warning, "warning"))
+    let here = match loaded.diagnostics.iter().filter(|finding| finding.code.is_found_here()).count() {
+        0 => String::new(),
+        number => format!("; of these about this system: {number}"),
+    };
+    writeln!(out, "\n{}, {}{here}", count(Severity::Error, "error"), count(Severity::Warning, "warning"))
 }
 
 fn write_layer(out: &mut impl Write, layer: &LayerSummary, facts: &str) -> io::Result<()> {
