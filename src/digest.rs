@@ -32,6 +32,11 @@ fn hexadecimal(digest: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
+/// So much of a digest as tells two apart for a person.
+pub fn shortened(digest: &str) -> String {
+    format!("{}…", digest.get(..12).unwrap_or(digest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::sha256;

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use playwright_warden::{
     audit::{AuditLog, context::Context},
     cli::{
@@ -18,6 +18,7 @@ use playwright_warden::{
         check_policy::{self, Format, Options, Warnings},
         exit, print,
     },
+    digest::shortened,
     gate::Gate,
     path::handle::DirHandle,
     policy::{
@@ -46,7 +47,7 @@ use tokio::sync::Semaphore;
 #[expect(clippy::struct_excessive_bools, reason = "the flags of a command line")]
 struct Arguments {
     #[command(subcommand)]
-    helper: Option<Helper>,
+    job: Option<Job>,
     /// A policy file. The one in `~/.config/playwright-warden` is read first; beside it, this one only takes away.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -57,20 +58,26 @@ struct Arguments {
     #[arg(long)]
     check_policy: bool,
     /// Also tell whether this call would be allowed, and why; `-` reads it from standard input.
-    #[arg(long, value_name = "JSON", requires = "check_policy")]
+    #[arg(long, value_name = "JSON", requires = "check_policy", conflicts_with = "print")]
     call: Option<String>,
     /// How --check-policy writes.
-    #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy")]
+    #[arg(long, value_enum, default_value_t = FormatArgument::Human, requires = "check_policy", conflicts_with = "print")]
     format: FormatArgument,
-    /// Let warnings of --check-policy be an exit status of 3.
-    #[arg(long, requires = "check_policy")]
+    /// Let warnings of --check-policy about the policy be an exit status of 3; those about this system are told alone.
+    #[arg(long, requires = "check_policy", conflicts_with = "print")]
     deny_warnings: bool,
     /// Print the environment variables that no policy lets a call set.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "check_policy", group = "print")]
     print_denylist: bool,
     /// Print the JSON Schema of a policy file, for editors.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "check_policy", group = "print")]
     print_schema: bool,
+}
+
+impl Arguments {
+    const fn asks_of_the_policy(&self) -> bool {
+        self.check_policy || self.print_denylist || self.print_schema
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,7 +87,7 @@ enum FormatArgument {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum Helper {
+enum Job {
     /// Verify or show an audit log.
     Audit(AuditArguments),
     /// Supervise one run; started by the server.
@@ -93,12 +100,18 @@ enum Helper {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = match &arguments.helper {
-        Some(Helper::Supervise) => return supervise::main(),
-        Some(Helper::Confine) => return confine::main(),
-        Some(Helper::Audit(arguments)) => audit::run(arguments, &mut io::stdout().lock()),
+    let outcome = match &arguments.job {
+        Some(Job::Supervise) => return supervise::main(),
+        Some(Job::Confine) => return confine::main(),
+        Some(Job::Audit(_)) if arguments.asks_of_the_policy() => Arguments::command()
+            .error(
+                ErrorKind::ArgumentConflict,
+                "`audit` reads a log alone; it takes no --check-policy and no --print-...",
+            )
+            .exit(),
+        Some(Job::Audit(arguments)) => audit::run(arguments, &mut io::stdout().lock()),
         None if arguments.print_denylist => {
-            check_policy::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
+            print::print_denylist(&mut io::stdout().lock()).map_err(Into::into)
         }
         None if arguments.print_schema => print::print_schema(&mut io::stdout().lock()).map_err(Into::into),
         None if arguments.check_policy => check(&arguments),
@@ -201,14 +214,13 @@ fn source(source: &LayerSource) -> String {
 
 /// Tells the operator on standard error what holds.
 fn banner(policy: &policy::Policy, launch: &Path, warnings: usize) -> io::Result<()> {
-    let hash = policy.hash();
     let layers: Vec<String> = policy.layers().iter().map(|layer| source(&layer.source)).collect();
     let layers = layers.join(", ");
     writeln!(
         io::stderr(),
         "playwright-warden {}: policy {} from {layers}, launched in {}, sandbox {}{}",
         env!("CARGO_PKG_VERSION"),
-        hash.get(..15).unwrap_or(&hash),
+        shortened(&policy.hash()),
         launch.display(),
         policy.sandbox().mode().value,
         if warnings == 0 { String::new() } else { format!("; warnings: {warnings}, see --check-policy") },

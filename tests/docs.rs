@@ -16,9 +16,12 @@ use std::{
 };
 
 use playwright_warden::{
-    policy::source::{
-        keys::{Key, Kind, Table, tables},
-        schema::schema,
+    policy::{
+        diagnostic::DiagnosticCode,
+        source::{
+            keys::{Key, Kind, Table, tables},
+            schema::schema,
+        },
     },
     server::answer::ErrorCode,
 };
@@ -148,8 +151,9 @@ fn assert_made(document: &str, name: &str, made: &str) {
     let (written, after) = rest.split_once(&end).unwrap();
     if written != made && std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join(document), format!("{before}{start}{made}{end}{after}")).unwrap();
-        return;
     }
+    let text = read(document);
+    let written = text.split_once(&start).and_then(|(_, rest)| rest.split_once(&end)).unwrap().0;
     assert_eq!(written, made, "UPDATE_DOCS=1 cargo test --test docs writes {document} anew");
 }
 
@@ -190,6 +194,16 @@ fn the_reference_of_keys_is_made_from_the_schema() {
         }
     }
     assert_made("docs/policy.md", "keys", &(made + "\n"));
+}
+
+#[test]
+fn the_table_of_diagnostic_codes_is_made_from_them() {
+    let mut made = "| code | what it means |\n|---|---|\n".to_owned();
+    for code in DiagnosticCode::ALL {
+        let here = if code.is_found_here() { " *Found by a try on this system.*" } else { "" };
+        writeln!(made, "| `{code}` | {}{here} |", code.meaning()).unwrap();
+    }
+    assert_made("docs/check-policy.md", "codes", &made);
 }
 
 /// A project with a Playwright that is none, and a policy beside it.

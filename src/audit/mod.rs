@@ -99,8 +99,8 @@ impl AuditLog {
     /// it is tried again with the next record.
     pub fn start(&self) {
         self.with(|sinks| {
-            let failures = if sinks.begun { None } else { sinks.begin().failures() };
-            (sinks.news(failures.as_deref()), ())
+            let taken = if sinks.begun { Taken::default() } else { sinks.begin() };
+            (sinks.news(&taken), ())
         });
     }
 
@@ -118,7 +118,7 @@ impl AuditLog {
                 let ended = Ended { outcome: "not_audited", ..Ended::default() };
                 drop(sinks.write(&Record::Ended { decision, ended }, reach));
             }
-            (sinks.news(failures.as_deref()), failures)
+            (sinks.news(&taken), failures)
         });
         match (written.flatten(), self.on_error) {
             (Some(failures), AuditFailure::Deny) => Err(AuditError::Sink(failures)),
@@ -138,8 +138,8 @@ impl AuditLog {
 
     fn tell(&self, record: &Record) {
         self.with(|sinks| {
-            let failures = sinks.record(record).failures();
-            (sinks.news(failures.as_deref()), ())
+            let taken = sinks.record(record);
+            (sinks.news(&taken), ())
         });
     }
 
@@ -259,17 +259,20 @@ impl Sinks {
         taken
     }
 
-    /// What standard error is told, once for each change.
-    fn news(&mut self, failures: Option<&str>) -> Option<String> {
-        if self.told.as_deref() == failures {
+    /// What standard error is told, once for each change; the file is named where it is the one that failed.
+    fn news(&mut self, taken: &Taken) -> Option<String> {
+        let failures = taken.failures();
+        if self.told == failures {
             return None;
         }
-        self.told = failures.map(str::to_owned);
-        let file = self.file.as_ref().map(|file| visible(&file.path().to_string_lossy()));
-        let place = file.map(|file| format!(" (file `{file}`)")).unwrap_or_default();
+        self.told.clone_from(&failures);
+        let file = self.file.as_ref().filter(|_| taken.file.is_some());
+        let place = file.map(|file| format!(" (file `{}`)", visible(&file.path().to_string_lossy())));
         Some(match failures {
-            Some(failures) => format!("the audit log can't be written{place}: {failures}"),
-            None => format!("the audit log is written again{place}"),
+            Some(failures) => {
+                format!("the audit log can't be written{}: {failures}", place.unwrap_or_default())
+            }
+            None => "the audit log is written again".to_owned(),
         })
     }
 }

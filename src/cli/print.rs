@@ -7,7 +7,21 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{cli::exit, policy::source::schema::schema};
+use crate::{
+    cli::exit,
+    policy::{denylist, source::schema::schema},
+};
+
+/// Prints the variables that no policy lets a call set, one a line.
+///
+/// # Errors
+/// When it can't be written.
+pub fn print_denylist(out: &mut impl Write) -> io::Result<ExitCode> {
+    for row in denylist::rows() {
+        writeln!(out, "{row}")?;
+    }
+    Ok(exit::valid())
+}
 
 /// Prints the JSON Schema of a policy file.
 ///

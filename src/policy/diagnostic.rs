@@ -204,6 +204,12 @@ impl DiagnosticCode {
     pub fn is_input_output(self) -> bool {
         matches!(self, Self::MissingFile | Self::UnreadableFile | Self::SystemError)
     }
+
+    /// Says whether it was found by a try on this system, so that the same policy may have it on one and not on another.
+    #[must_use]
+    pub fn is_found_here(self) -> bool {
+        matches!(self, Self::SandboxUnavailable | Self::SandboxPartial | Self::AuditUnavailable)
+    }
 }
 
 impl fmt::Display for DiagnosticCode {
@@ -284,7 +290,7 @@ impl fmt::Display for Diagnostic {
 
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Diagnostic", 7)?;
+        let mut fields = serializer.serialize_struct("Diagnostic", 8)?;
         fields.serialize_field("severity", &self.severity)?;
         fields.serialize_field("code", self.code.name())?;
         fields.serialize_field("summary", &self.summary)?;
@@ -296,6 +302,9 @@ impl Serialize for Diagnostic {
         }
         if !self.key.is_empty() {
             fields.serialize_field("key", &self.key)?;
+        }
+        if self.code.is_found_here() {
+            fields.serialize_field("here", &true)?;
         }
         fields.serialize_field("source", &self.origin)?;
         fields.end()

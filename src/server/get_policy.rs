@@ -33,7 +33,7 @@ use crate::{
     text::{cut_end, visible::visible},
 };
 
-/// The answer of `get_policy`. An empty list permits nothing.
+/// The answer of `get_policy`. An empty list permits nothing; with `omitted`, lists are longer than told.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAnswer {
@@ -49,7 +49,7 @@ pub struct PolicyAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ConfinementAnswer", default)]
     sandbox: Option<ConfinementAnswer>,
-    /// Entries of lists that found no place in this answer.
+    /// So many entries of lists exist and found no place in this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", default)]
     omitted: Option<usize>,
@@ -255,12 +255,12 @@ impl Teller {
     fn runs(&mut self, permitted: &Permissions) -> RunsAnswer {
         let free = self.list(&permitted.variables.entries).into_iter();
         let mut env: Vec<_> = free.map(|name| VariableAnswer { name, values: None }).collect();
-        let bound = permitted.values.iter().take(self.caps.tests);
+        let bound = permitted.values.iter().take(self.most());
         env.extend(bound.map(|(name, values)| VariableAnswer {
             name: name.to_string(),
             values: Some(self.list(values)),
         }));
-        self.omitted += permitted.values.len().saturating_sub(self.caps.tests);
+        self.omitted += permitted.values.len().saturating_sub(self.most());
         RunsAnswer {
             projects: self.list(&permitted.projects.entries),
             projects_within: self.lists(&permitted.projects),
@@ -324,9 +324,14 @@ impl Teller {
 
     fn list<T: Display>(&mut self, entries: impl IntoIterator<Item = T>) -> Vec<String> {
         let mut told: Vec<String> = entries.into_iter().map(|entry| self.text(&entry.to_string())).collect();
-        self.omitted += told.len().saturating_sub(self.caps.tests);
-        told.truncate(self.caps.tests);
+        self.omitted += told.len().saturating_sub(self.most());
+        told.truncate(self.most());
         told
+    }
+
+    /// So many entries are told of a list: never none, since an empty list permits nothing.
+    fn most(&self) -> usize {
+        self.caps.tests.max(1)
     }
 
     fn text(&self, text: &str) -> String {

@@ -7,14 +7,21 @@ use std::{
     fs,
     os::unix::net::UnixDatagram,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::{namespace::Namespace, project::open_to_all};
+
+/// The field of an entry that says how far the journal was read.
+const MARKER: &str = "READ_UP_TO";
 
 /// One entry: its fields.
 pub type Entry = BTreeMap<String, String>;
@@ -24,6 +31,7 @@ pub struct Journal {
     directory: TempDir,
     unread: Option<UnixDatagram>,
     entries: Arc<Mutex<Vec<Entry>>>,
+    markers: AtomicUsize,
 }
 
 impl Journal {
@@ -47,7 +55,7 @@ impl Journal {
     pub fn closed() -> Self {
         let directory = tempfile::Builder::new().prefix("warden-journal-").tempdir().unwrap();
         open_to_all(directory.path());
-        Self { directory, unread: None, entries: Arc::default() }
+        Self { directory, unread: None, entries: Arc::default(), markers: AtomicUsize::new(0) }
     }
 
     /// One that listens and never reads.
@@ -72,9 +80,21 @@ impl Journal {
         fs::remove_file(self.socket()).unwrap();
     }
 
-    /// What came.
+    /// What came; while it listens, all that was sent before this.
     pub fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap().clone()
+        let marker = format!("{MARKER}={}", self.markers.fetch_add(1, Ordering::Relaxed));
+        let sent = UnixDatagram::unbound().unwrap().send_to(format!("{marker}\n").as_bytes(), self.socket());
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let entries = self.entries.lock().unwrap().clone();
+            let is_read = entries.iter().any(|entry| *entry == fields(format!("{marker}\n").as_bytes()));
+            // Where nobody listens, nothing is unread.
+            if is_read || sent.is_err() {
+                return entries.into_iter().filter(|entry| !entry.contains_key(MARKER)).collect();
+            }
+            assert!(Instant::now() < deadline, "the journal's thread reads");
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// What `journalctl -o json` prints, if this user sent it.

@@ -151,7 +151,8 @@ fn no_text_of_a_client_can_shape_a_line() {
         c == '\n' || (!c.is_control() && !('\u{2028}'..='\u{202e}').contains(&c) && c < '\u{e0000}')
     };
     assert!(shown.stdout.chars().all(seen), "{}", shown.stdout);
-    assert_eq!(shown.stdout.lines().count(), 1 + decided.len());
+    assert_eq!(shown.stdout.lines().count(), 2 * (1 + decided.len()));
+    assert!(shown.stdout.lines().all(|line| line.chars().count() <= 110), "{}", shown.stdout);
 }
 
 #[test]
@@ -224,9 +225,9 @@ fn show_joins_each_decision_with_its_end() {
     };
     let human = show(&[]);
     let rows: Vec<&str> = human.stdout.lines().collect();
-    assert_eq!(rows.len(), 3, "{human:?}");
+    assert_eq!(rows.len(), 6, "a title and two decisions in two lines each: {human:?}");
     assert!(
-        rows[0].starts_with("WHEN") && rows[1].contains(" deny ") && rows[2].contains("report_not_found"),
+        rows[0].starts_with("WHEN") && rows[2].contains(" deny ") && rows[5].contains("report_not_found"),
         "{human:?}"
     );
     let json = show(&["--format", "json", "--last", "1"]).json();
@@ -241,6 +242,44 @@ fn show_joins_each_decision_with_its_end() {
         let finished =
             Setup::in_directory(project.path()).finish(&["audit", command, file.to_str().unwrap()], "");
         assert_eq!(finished.status, Some(2), "{finished:?}");
+        let json = Setup::in_directory(project.path())
+            .finish(&["audit", command, file.to_str().unwrap(), "--format", "json"], "");
+        assert_eq!((json.status, json.stderr.as_str()), (Some(2), ""), "{json:?}");
+        assert!(json.json()["error"].is_string(), "{json:?}");
+    }
+}
+
+#[test]
+fn show_takes_the_files_of_one_log_and_an_empty_one_has_no_records() {
+    let log = AuditLog::new(User::Same);
+    let project = Project::empty();
+    let setup = || Setup::in_directory(project.path());
+    let server = setup().policy(&log.policy(FILE, "")).start();
+    server.call("get_failed_tests", json!({})).assert_refused("report_not_found");
+    drop(server);
+    let text = log.text();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    // Between the decision and its end.
+    let (first, rest) = lines.split_at(2);
+    let (older, newer, empty) = (log.at("older"), log.at("newer"), log.at("empty"));
+    for (path, text) in [(&older, first.concat()), (&newer, rest.concat()), (&empty, String::new())] {
+        fs::write(path, text).unwrap();
+    }
+    let show = |files: &[&std::path::Path]| {
+        let mut arguments = vec!["audit", "show", "--format", "json"];
+        arguments.extend(files.iter().map(|file| file.to_str().unwrap()));
+        setup().finish(&arguments, "").json()["decisions"].take()
+    };
+    let whole = log.path();
+    assert_eq!(show(&[&older, &newer]), show(&[&whole]));
+    assert_eq!(show(&[&whole])[0]["ended"]["error"], "report_not_found");
+    assert_eq!(show(&[&older])[0]["ended"], Value::Null, "the control");
+    for command in ["show", "verify"] {
+        let finished = setup().finish(&["audit", command, empty.to_str().unwrap()], "");
+        assert_eq!(finished.status, Some(0), "{finished:?}");
+        assert!(finished.stdout.lines().any(|line| line == "no records"), "{command}: {finished:?}");
+        let finished = setup().finish(&["audit", command, whole.to_str().unwrap()], "");
+        assert!(!finished.stdout.contains("no records"), "the control: {finished:?}");
     }
 }
 

@@ -86,6 +86,7 @@ fn a_closed_journal_refuses_each_call_and_continue_is_the_control() {
         }
         let said = server.said();
         assert_eq!(said.matches("the audit log can't be written").count(), 1, "{said}");
+        assert!(!said.contains("(file `"), "it is not the file that failed: {said}");
         drop(server);
         if sinks == BOTH {
             let outcomes: Vec<_> =

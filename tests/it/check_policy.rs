@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{project::Project, server::Setup};
+use crate::harness::{journal::Journal, project::Project, server::Setup};
 
 /// A policy without any warning.
 const STRICT: &str = "[dirs]\nallow = [\"public\"]\n[env]\ninherit = [\"LANG\"]\n[run]\nprojects = [\"chromium\"]\n\
@@ -30,7 +30,7 @@ fn exit_statuses_tell_what_was_found() {
     let broken = Setup::in_directory(project.path()).policy("[dirs]\nalow = []");
     let (allow, deny) =
         (call(&json!({ "workingDirectory": "public" })), call(&json!({ "workingDirectory": "other" })));
-    let rows: [(&Setup, &[&str], i32); 16] = [
+    let rows: [(&Setup, &[&str], i32); 20] = [
         (&strict, &["--check-policy"], 0),
         (&strict, &["--check-policy", "--deny-warnings"], 0),
         (&strict, &["--check-policy", "--call", &allow], 0),
@@ -47,6 +47,10 @@ fn exit_statuses_tell_what_was_found() {
         (&strict, &["--check-policy", "--call", &deny], 4),
         (&strict, &["--check-policy", "--deny-warnings", "--call", &deny], 4),
         (&loose, &["--print-denylist"], 0),
+        (&loose, &["--print-schema"], 0),
+        (&loose, &["--print-schema", "--print-denylist"], 2),
+        (&loose, &["--print-schema", "--format", "json"], 2),
+        (&loose, &["--print-schema", "audit", "show", "x"], 2),
     ];
     for (setup, arguments, status) in rows {
         let finished = setup.finish(arguments, "");
@@ -56,6 +60,45 @@ fn exit_statuses_tell_what_was_found() {
             assert_eq!(json.status, Some(status), "{arguments:?}: {json:?}");
             assert_eq!(json.json()["format_version"], "1.1", "one object in every case");
             assert_eq!(json.stderr, "", "all is in the object");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_at_once_conflicts() {
+    let project = project();
+    for other in ["--print-schema", "--print-denylist"] {
+        let finished = Setup::in_directory(project.path()).finish(&["--check-policy", other], "");
+        assert_eq!((finished.status, finished.stdout.as_str()), (Some(2), ""), "{finished:?}");
+    }
+}
+
+/// What a machine lacks is no fault of the policy: the strict sample has no other finding.
+#[test]
+fn findings_about_this_system_do_not_count_for_deny_warnings() {
+    let project = project();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/policy.strict.toml");
+    let sample = std::fs::read_to_string(path).unwrap();
+    let sample = sample.replace("~/work/shop", "public").replace("version = 1\n", "");
+    let open = sample.replace("network = \"none\"", "network = \"open\"");
+    assert_ne!(sample, open);
+    let (listening, closed) = (Journal::new(), Journal::closed());
+    for (policy, journal, here, status) in [
+        (&sample, &listening, 0, 0),
+        (&sample, &closed, 1, 0),
+        // The controls: a finding about the policy counts, with and without one about the system.
+        (&open, &listening, 0, 3),
+        (&open, &closed, 1, 3),
+    ] {
+        let setup = Setup::in_directory(project.path()).policy(policy).namespace(journal.namespace());
+        let human = setup.finish(&["--check-policy", "--deny-warnings"], "");
+        assert_eq!(human.status, Some(status), "{human:?}");
+        assert_eq!(human.stderr.matches("warning[audit-unavailable]").count(), here, "{human:?}");
+        let json = setup.finish(&["--check-policy", "--deny-warnings", "--format", "json"], "");
+        assert_eq!(json.status, Some(status), "{json:?}");
+        for finding in json.json()["diagnostics"].as_array().unwrap() {
+            let of_system = finding["code"] == "audit-unavailable";
+            assert_eq!(finding.get("here"), of_system.then_some(&Value::Bool(true)), "{finding}");
         }
     }
 }
@@ -102,7 +145,9 @@ fn a_call_that_is_none_is_told_what_is_wrong() {
     let setup = Setup::in_directory(project.path()).policy(STRICT);
     for (call, words) in [
         ("", "--call"),
-        ("[]", "--call"),
+        ("[]", "a call looks like {"),
+        ("nonsense", "a call looks like {"),
+        (r#"{"tool":"get_policy","tool":"get_policy"}"#, "duplicate"),
         ("{}", "tool"),
         (r#"{"tool":"run_tests","args":{}}"#, "args"),
         (r#"{"tool":"run_test"}"#, "run_test"),

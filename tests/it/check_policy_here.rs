@@ -121,7 +121,7 @@ fn a_system_that_does_not_tell_what_is_needed_is_a_finding_too() {
     }
 }
 
-/// Runs a command with a terminal as its standard error, and gives what it wrote there.
+/// Runs a command with a terminal as its standard output and error, and gives what it wrote there.
 fn on_terminal(mut command: Command) -> String {
     let mut terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).map(File::from).unwrap();
     grantpt(&terminal).unwrap();
@@ -129,7 +129,8 @@ fn on_terminal(mut command: Command) -> String {
     let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
     let no_control = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
     let other = File::options().read(true).write(true).custom_flags(no_control).open(name).unwrap();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(other).spawn().unwrap();
+    let output = other.try_clone().unwrap();
+    let mut child = command.stdin(Stdio::null()).stdout(output).stderr(other).spawn().unwrap();
     drop(command);
     let mut written = Vec::new();
     // The end of a terminal that nobody holds any more is an error.
@@ -146,7 +147,9 @@ fn findings_are_coloured_on_a_terminal_unless_the_user_wants_none() {
         let setup = variable.into_iter().fold(setup, |setup, value| setup.variable("NO_COLOR", value));
         let (command, _own) = setup.command();
         let written = on_terminal(command);
-        assert!(written.contains("warning"), "{written}");
+        let (report, findings) =
+            (written.find("effective  ").unwrap(), written.find("dir-not-named").unwrap());
+        assert!(report < findings, "what scrolls away is the report: {written}");
         assert_eq!(written.contains('\u{1b}'), coloured, "NO_COLOR={variable:?}: {written}");
         assert!(!setup.finish(&[], "").stderr.contains('\u{1b}'), "a file is no terminal");
     }

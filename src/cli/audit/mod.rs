@@ -12,10 +12,16 @@ use std::{
 };
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
 
-use crate::path::{
-    PathError, RelPath,
-    handle::{ContainedFile, DirHandle},
+use crate::{
+    audit::line::ascii,
+    cli::exit,
+    path::{
+        PathError, RelPath,
+        handle::{ContainedFile, DirHandle},
+    },
+    text::chain,
 };
 
 /// The arguments of `audit`.
@@ -49,9 +55,9 @@ enum AuditCommand {
     },
     /// Show the decisions of a log: when, for whom, what, allowed or not, why, how it ended.
     Show {
-        /// The file.
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// The files of one log, the oldest first.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
         /// How the answer is written.
         #[arg(long, value_enum, default_value_t = AuditFormat::Human)]
         format: AuditFormat,
@@ -70,14 +76,28 @@ pub enum AuditFormat {
     Json,
 }
 
+/// The version of the JSON output.
+const FORMAT_VERSION: &str = "1.0";
+
 /// Does what the arguments ask.
 ///
 /// # Errors
-/// When a file can't be read, or the answer not be written.
+/// When a file can't be read, or the answer not be written; under `--format json` the object tells the former.
 pub fn run(arguments: &AuditArguments, out: &mut impl Write) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    match &arguments.command {
-        AuditCommand::Verify { files, heads, format } => verify::run(files, heads.as_deref(), *format, out),
-        AuditCommand::Show { file, format, last } => show::run(file, *format, *last, out),
+    let (format, outcome) = match &arguments.command {
+        AuditCommand::Verify { files, heads, format } => {
+            (*format, verify::run(files, heads.as_deref(), *format, out))
+        }
+        AuditCommand::Show { files, format, last } => (*format, show::run(files, *format, *last, out)),
+    };
+    match (outcome, format) {
+        (Err(error), AuditFormat::Json) => {
+            // If it was standard output that failed, it fails again.
+            let answer = json!({ "format_version": FORMAT_VERSION, "error": chain(&*error) });
+            writeln!(out, "{}", ascii(&answer))?;
+            Ok(exit::input_output())
+        }
+        (outcome, AuditFormat::Human | AuditFormat::Json) => outcome,
     }
 }
 

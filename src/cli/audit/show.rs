@@ -1,12 +1,12 @@
 //! `audit show`: the decisions of a log for a person.
 //!
-//! In: one file. Out: a row for each decision, with how it ended; the last ones, in bounded memory. Whether the records
-//! are as they were written is left to `verify`.
+//! In: the files of one log. Out: two lines for each decision, with how it ended; the last ones, in bounded memory.
+//! Whether the records are as they were written is left to `verify`.
 
 use std::{
     collections::VecDeque,
-    io::{self, BufReader, Write},
-    path::Path,
+    io::{self, BufRead, BufReader, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -20,25 +20,19 @@ use crate::{
         pieces::{End, Pieces},
     },
     cli::{
-        audit::{AuditFormat, open},
+        audit::{AuditFormat, FORMAT_VERSION, open},
         exit,
     },
+    path::handle::ContainedFile,
     text::visible::visible,
 };
 
-/// The version of the JSON output.
-const FORMAT_VERSION: &str = "1.0";
-/// The columns of the table, each with the most characters that it shows; JSON has all.
-const COLUMNS: [(&str, usize); 8] = [
-    ("WHEN", 24),
-    ("WHO", 16),
-    ("CLIENT", 20),
-    ("TOOL", 18),
-    ("WHAT", 40),
-    ("VERDICT", 7),
-    ("WHY", 60),
-    ("END", 60),
-];
+/// The columns of a decision's first line, each with its width; JSON has all. No line is wider than 110 characters.
+const FIRST: [(&str, usize); 5] = [("WHEN", 24), ("VERDICT", 7), ("TOOL", 16), ("WHO", 16), ("CLIENT", 39)];
+/// Those of its second line, which is indented.
+const SECOND: [(&str, usize); 3] = [("WHAT", 34), ("WHY", 36), ("END", 32)];
+/// What is before a second line.
+const INDENT: &str = "    ";
 
 /// A decision, and how it ended.
 #[derive(Debug, Serialize)]
@@ -53,46 +47,25 @@ struct Row {
 /// # Errors
 /// When the file can't be read, or the answer not be written.
 pub fn run(
-    path: &Path,
+    files: &[PathBuf],
     format: AuditFormat,
     last: usize,
     out: &mut impl Write,
 ) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let file = open(path)?;
-    let mut pieces = Pieces::new(BufReader::new(file.content()));
-    let mut rows: VecDeque<Row> = VecDeque::new();
-    let (mut earlier, mut strange) = (0_u64, 0_u64);
-    while let Some((piece, end)) = pieces.read()? {
-        let link = Link::parse(piece).filter(|_| end != End::More);
-        let record = link.and_then(|link| Some((link, serde_json::from_slice::<Value>(piece).ok()?)));
-        let Some((link, record)) = record else {
-            strange = strange.saturating_add(1);
-            continue;
-        };
-        match text(&record, "/event") {
-            "decided" => rows.push_back(Row { seq: link.seq, decided: record, ended: None }),
-            "ended" => {
-                let decision = text(&record, "/decision").to_owned();
-                let row = rows.iter_mut().rev().find(|row| text(&row.decided, "/decision") == decision);
-                if let Some(row) = row {
-                    row.ended = Some(record);
-                }
-            }
-            _ => {}
-        }
-        if rows.len() > last {
-            rows.pop_front();
-            earlier = earlier.saturating_add(1);
-        }
+    // All are opened before one is read: one that can't be is told at once.
+    let opened: Vec<ContainedFile> = files.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
+    let mut shown = Shown::default();
+    for file in &opened {
+        shown.read(BufReader::new(file.content()), last)?;
     }
     match format {
-        AuditFormat::Human => write_table(out, &rows, earlier, strange)?,
+        AuditFormat::Human => write_table(out, &shown)?,
         AuditFormat::Json => {
             let answer = json!({
                 "format_version": FORMAT_VERSION,
-                "decisions": rows,
-                "earlier_decisions": earlier,
-                "lines_that_are_no_record": strange,
+                "decisions": shown.rows,
+                "earlier_decisions": shown.earlier,
+                "lines_that_are_no_record": shown.strange,
             });
             writeln!(out, "{}", ascii(&answer))?;
         }
@@ -100,28 +73,86 @@ pub fn run(
     Ok(exit::valid())
 }
 
-fn write_table(out: &mut impl Write, rows: &VecDeque<Row>, earlier: u64, strange: u64) -> io::Result<()> {
-    let mut table = vec![COLUMNS.map(|(title, _)| title.to_owned())];
-    table.extend(rows.iter().map(cells));
-    let width = |column: usize| {
-        let widths = table.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    for row in &table {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+/// What is shown of a log.
+#[derive(Debug, Default)]
+struct Shown {
+    rows: VecDeque<Row>,
+    records: u64,
+    /// Decisions before those.
+    earlier: u64,
+    /// Lines that are no records.
+    strange: u64,
+}
+
+impl Shown {
+    fn read(&mut self, content: impl BufRead, last: usize) -> io::Result<()> {
+        let mut pieces = Pieces::new(content);
+        while let Some((piece, end)) = pieces.read()? {
+            let link = Link::parse(piece).filter(|_| end != End::More);
+            let record = link.and_then(|link| Some((link, serde_json::from_slice::<Value>(piece).ok()?)));
+            match record {
+                Some((link, record)) => self.add(link.seq, record, last),
+                None => self.strange = self.strange.saturating_add(1),
+            }
+        }
+        Ok(())
     }
-    if earlier > 0 {
+
+    fn add(&mut self, seq: u64, record: Value, last: usize) {
+        self.records = self.records.saturating_add(1);
+        match text(&record, "/event") {
+            "decided" => self.rows.push_back(Row { seq, decided: record, ended: None }),
+            "ended" => {
+                let decision = text(&record, "/decision").to_owned();
+                let row = self.rows.iter_mut().rev().find(|row| text(&row.decided, "/decision") == decision);
+                if let Some(row) = row {
+                    row.ended = Some(record);
+                }
+            }
+            _ => {}
+        }
+        if self.rows.len() > last {
+            self.rows.pop_front();
+            self.earlier = self.earlier.saturating_add(1);
+        }
+    }
+}
+
+fn write_table(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
+    let Shown { rows, records, earlier, strange } = shown;
+    if !rows.is_empty() {
+        writeln!(out, "{}", line(&FIRST, &FIRST.map(|(title, _)| title.to_owned())))?;
+        writeln!(out, "{INDENT}{}", line(&SECOND, &SECOND.map(|(title, _)| title.to_owned())))?;
+    } else if *records == 0 {
+        writeln!(out, "no records")?;
+    } else if *earlier == 0 {
+        writeln!(out, "no decisions")?;
+    }
+    for row in rows {
+        let (first, second) = cells(row);
+        writeln!(out, "{}", line(&FIRST, &first))?;
+        writeln!(out, "{INDENT}{}", line(&SECOND, &second))?;
+    }
+    if *earlier > 0 {
         writeln!(out, "{earlier} earlier decisions: --last shows more")?;
     }
-    if strange > 0 {
+    if *strange > 0 {
         writeln!(out, "{strange} lines are no records: audit verify tells which")?;
     }
     Ok(())
 }
 
-fn cells(row: &Row) -> [String; 8] {
+/// Cells in their columns.
+fn line(columns: &[(&str, usize)], cells: &[String]) -> String {
+    let cells = columns.iter().zip(cells).map(|((_, width), cell)| {
+        let cell = short(&visible(cell), *width);
+        format!("{cell:<width$}")
+    });
+    cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
+/// The cells of both lines.
+fn cells(row: &Row) -> ([String; 5], [String; 3]) {
     let decided = &row.decided;
     let name = |pointer| text(decided, pointer);
     let who = match name("/who/user") {
@@ -130,18 +161,9 @@ fn cells(row: &Row) -> [String; 8] {
     };
     let client = format!("{} {}", name("/client/name"), name("/client/version"));
     let why = format!("{} at {}", name("/rule"), name("/place"));
-    let cells = [
-        name("/time").to_owned(),
-        who,
-        client.trim().to_owned(),
-        name("/tool").to_owned(),
-        name("/subject").to_owned(),
-        name("/verdict").to_owned(),
-        why,
-        row.ended.as_ref().map(end).unwrap_or_default(),
-    ];
-    let mut columns = COLUMNS.iter();
-    cells.map(|cell| short(&visible(&cell), columns.next().map_or(0, |(_, most)| *most)))
+    let (time, verdict, tool) = (name("/time"), name("/verdict"), name("/tool"));
+    let first = [time.to_owned(), verdict.to_owned(), tool.to_owned(), who, client.trim().to_owned()];
+    (first, [name("/subject").to_owned(), why, row.ended.as_ref().map(end).unwrap_or_default()])
 }
 
 /// How it ended; nothing for a denial, for what still runs, and for what ended with its server.

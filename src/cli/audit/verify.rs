@@ -15,15 +15,13 @@ use crate::{
         verify::{Finding, Verification, Verifier, Weight},
     },
     cli::{
-        audit::{AuditFormat, open},
+        audit::{AuditFormat, FORMAT_VERSION, open},
         exit,
     },
     path::{handle::ContainedFile, locate::locate},
     text::visible::visible,
 };
 
-/// The version of the JSON output.
-const FORMAT_VERSION: &str = "1.0";
 /// What is said of a log without heads.
 const NOT_ANCHORED: &str = "consistent, not anchored: whoever may write the file could have written all of it anew, \
 cut its ends or changed its last line; --heads compares it with the journal";

@@ -3,47 +3,33 @@
 //! In: a call as JSON, and where the server would be. Out: every check, and for an allowed call what it would do. It is
 //! parsed and decided by the very code of the server. What it would do is left to `plan`.
 
-use std::{
-    io::{self, Read as _},
-    path::Path,
-};
+use std::io::{self, Read as _};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    cli::check_policy::plan::{self, PlanAnswer, Prospect},
+    cli::check_policy::{
+        Site,
+        plan::{self, PlanAnswer, Prospect},
+    },
     gate::{self, Foreseen, Refusal},
-    path::{handle::DirHandle, project::ProjectDir},
+    path::project::ProjectDir,
     policy::{
         Policy,
         decision::checks::{Check, CheckOutcome, DenialKind},
         origin::Origin,
         request::Request,
-        source::environment::Environment,
         tool::ToolName,
     },
-    run_dir::StateDir,
     server::answer::{ToolError, refusals},
 };
 
 /// The longest call that is read from standard input, in bytes.
 const CALL_BYTES: u64 = 1 << 20;
-
-/// Where the server would be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Site<'a> {
-    /// What is allowed.
-    pub(super) policy: &'a Policy,
-    /// The directory that it would be started in.
-    pub(super) launch: &'a DirHandle,
-    /// Its environment.
-    pub(super) environment: &'a Environment,
-    /// The user's home.
-    pub(super) home: &'a Path,
-    /// Where runs and caches would be kept.
-    pub(super) state: &'a StateDir,
-}
+/// What is said of what is none.
+const LOOKS_LIKE: &str =
+    r#"a call looks like {"tool": "run_tests", "arguments": {"spec": "tests/cart.spec.ts"}}"#;
 
 /// A call as `--call` takes it.
 #[derive(Debug, Deserialize)]
@@ -108,25 +94,23 @@ pub(super) struct CheckAnswer {
 ///
 /// # Errors
 /// In words, where the call is none.
-pub(super) fn answer(call: &str, site: &Site<'_>) -> Result<CallAnswer, String> {
+pub(super) fn answer(call: &str, policy: &Policy, site: &Site<'_>) -> Result<CallAnswer, String> {
     let call = read(call)?;
     let tool = ToolName::parse(&call.tool).ok_or_else(|| format!("unknown tool `{}`", call.tool))?;
-    let request = Request::parse(tool, call.arguments, site.launch)
+    let request = Request::parse(tool, call.arguments, &site.launch)
         .map_err(|error| error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}")))?;
     Ok(match request {
         Request::RunTests(request) => {
             let spec = request.spec.clone();
-            let foreseen = gate::foresee_run(site.policy, *request);
+            let foreseen = gate::foresee_run(policy, *request);
             CallAnswer::of(tool, foreseen, |project, terms| plan::of_run(site, project, terms, spec.as_ref()))
         }
         Request::GetFailedTests(request) => {
             let run_id = request.run_id;
-            let foreseen = gate::foresee_read(site.policy, request);
+            let foreseen = gate::foresee_read(policy, request);
             CallAnswer::of(tool, foreseen, |project, terms| plan::of_read(project, terms, run_id))
         }
-        Request::GetPolicy => {
-            CallAnswer::of(tool, gate::foresee_view(site.policy), |_, _| Prospect::default())
-        }
+        Request::GetPolicy => CallAnswer::of(tool, gate::foresee_view(policy), |_, _| Prospect::default()),
     })
 }
 
@@ -139,8 +123,13 @@ fn read(call: &str) -> Result<Call, String> {
         }
         given => given.to_owned(),
     };
-    serde_json::from_str(&text)
-        .map_err(|error| format!("--call takes an object with `tool` and `arguments`: {error}"))
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| format!("--call is not JSON ({error}); {LOOKS_LIKE}"))?;
+    if !value.is_object() {
+        return Err(format!("--call is no JSON object; {LOOKS_LIKE}"));
+    }
+    // From the text again: a value does not tell of a key that stands twice.
+    serde_json::from_str(&text).map_err(|error| format!("--call: {error}; {LOOKS_LIKE}"))
 }
 
 impl CallAnswer {

@@ -21,21 +21,17 @@ use serde::Serialize;
 
 use crate::{
     cli::{
-        check_policy::{
-            call::{CallAnswer, Site},
-            sinks::SinkAnswer,
-            tried::Tried,
-        },
+        check_policy::{call::CallAnswer, sinks::SinkAnswer, tried::Tried},
         exit,
     },
     path::handle::DirHandle,
     policy::{
-        Loaded, Verdict, denylist,
+        Loaded, Verdict,
         diagnostic::{Diagnostic, DiagnosticCode, Severity},
         excerpt::Style,
         expect, load,
         origin::Origin,
-        source::Inputs,
+        source::{Inputs, environment::Environment},
     },
     run_dir::StateDir,
     text::chain,
@@ -55,7 +51,7 @@ pub enum Format {
 pub enum Warnings {
     /// They are told.
     Tell,
-    /// They are an exit status of their own.
+    /// Those about the policy are an exit status of their own; those about this system are told.
     Deny,
 }
 
@@ -104,30 +100,21 @@ pub fn run(
     };
     match options.format {
         Format::Human => {
-            if !examined.loaded.diagnostics.is_empty() {
-                writeln!(err, "{}", examined.loaded.render(options.style))?;
-            }
             human::write(out, &examined)?;
+            out.flush()?;
+            // Last, since a report is longer than a terminal is high.
+            if !examined.loaded.diagnostics.is_empty() {
+                writeln!(err, "\n{}", examined.loaded.render(options.style))?;
+            }
         }
         Format::Json => json::write(out, &examined)?,
     }
     Ok(examined.exit(options.warnings))
 }
 
-/// Prints the variables that no policy lets a call set, one a line.
-///
-/// # Errors
-/// When it can't be written.
-pub fn print_denylist(out: &mut impl Write) -> io::Result<ExitCode> {
-    for row in denylist::rows() {
-        writeln!(out, "{row}")?;
-    }
-    Ok(exit::valid())
-}
-
 fn examine(options: &Options, inputs: &Inputs) -> Examined {
     let mut loaded = load(inputs);
-    let place = Place::of(inputs).map_err(|finding| loaded.add([*finding])).ok();
+    let site = Site::of(inputs).map_err(|finding| loaded.add([*finding])).ok();
     let Some(policy) = loaded.policy.clone() else {
         return Examined { loaded, sandbox: None, sinks: Vec::new(), expectations: None, call: None };
     };
@@ -136,28 +123,30 @@ fn examine(options: &Options, inputs: &Inputs) -> Examined {
     loaded.add(found);
     let (sinks, broken) = sinks::look(&policy, inputs.home.as_deref());
     loaded.add(broken);
-    let expectations = place.as_ref().map(|place| {
-        let failures = expect::check(&policy, &place.launch);
+    let expectations = site.as_ref().map(|site| {
+        let failures = expect::check(&policy, &site.launch);
         let counted = Expectations { count: policy.expectations().len(), failed: failures.len() };
         loaded.add(failures);
         counted
     });
-    let call = options.call.as_deref().zip(place.as_ref()).map(|(call, place)| {
-        let Place { launch, home, state } = place;
-        call::answer(call, &Site { policy: &policy, launch, environment: &inputs.environment, home, state })
-    });
+    let call = options.call.as_deref().zip(site.as_ref());
+    let call = call.map(|(call, site)| call::answer(call, &policy, site));
     Examined { sinks, loaded, sandbox: Some(sandbox), expectations, call }
 }
 
-/// The directories that the server would start with.
-struct Place {
+/// Where the server would be.
+struct Site<'a> {
+    /// The directory that it would be started in.
     launch: DirHandle,
+    environment: &'a Environment,
+    /// The user's home.
     home: PathBuf,
+    /// Where runs and caches would be kept.
     state: StateDir,
 }
 
-impl Place {
-    fn of(inputs: &Inputs) -> Result<Self, Box<Diagnostic>> {
+impl<'a> Site<'a> {
+    fn of(inputs: &'a Inputs) -> Result<Self, Box<Diagnostic>> {
         let launch = DirHandle::open(&inputs.launch_dir).map_err(|error| {
             system_error(format!("the working directory can't be used: {}", chain(&error)))
         })?;
@@ -165,7 +154,7 @@ impl Place {
         let home = inputs.home.clone().ok_or_else(no_home)?;
         let state = inputs.state_dir.as_ref().ok_or_else(no_home)?;
         let state = StateDir::named(state).map_err(|error| system_error(chain(&error)))?;
-        Ok(Self { launch, home, state })
+        Ok(Self { launch, environment: &inputs.environment, home, state })
     }
 }
 
@@ -195,6 +184,11 @@ impl Examined {
         }
     }
 
+    /// Whether there is a finding about the policy itself, and not only about this system.
+    fn is_policy_questioned(&self) -> bool {
+        self.loaded.diagnostics.iter().any(|finding| !finding.code.is_found_here())
+    }
+
     fn exit(&self, warnings: Warnings) -> ExitCode {
         let verdict = self.loaded.verdict();
         match (verdict, &self.call) {
@@ -203,7 +197,9 @@ impl Examined {
             (Verdict::Valid | Verdict::ValidWithWarnings, Some(Ok(answer))) if answer.is_denied() => {
                 exit::denied()
             }
-            (Verdict::ValidWithWarnings, _) if warnings == Warnings::Deny => exit::warnings(),
+            (Verdict::ValidWithWarnings, _) if warnings == Warnings::Deny && self.is_policy_questioned() => {
+                exit::warnings()
+            }
             (Verdict::Valid | Verdict::ValidWithWarnings, _) => exit::valid(),
         }
     }

@@ -12,7 +12,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    cli::check_policy::{call::Site, tried::Tried},
+    cli::check_policy::{Site, tried::Tried},
     path::project::ProjectDir,
     policy::{
         confinement::{Network, ProjectAccess, SandboxMode, UnixSockets},
@@ -173,7 +173,7 @@ fn run_plan(
         installation: &installation,
         run: &site.state.paths_of(NO_RUN),
         transform_cache: &site.state.transform_cache(project.path()),
-        home: site.home,
+        home: &site.home,
     };
     let (plan, invocation) = preparation::compose(terms, filter.as_ref(), places, site.environment)?;
     let sandbox = Tried(probe_run(&plan, project));

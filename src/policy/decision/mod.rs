@@ -345,12 +345,22 @@ impl Policy {
         let asked = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         bound("limits.run_seconds", "timeout", asked, &milliseconds, checks)?;
         let workers = match request.options.workers {
-            Some(Workers::Count(count)) => count,
-            Some(Workers::Percent { share, processors }) => processors.saturating_mul(share).div_ceil(100),
-            None => 1,
+            Some(Workers::Count(count)) => Some(count),
+            Some(Workers::Percent { share, processors }) => {
+                Some(processors.saturating_mul(share).div_ceil(100))
+            }
+            None => None,
         };
-        bound("limits.workers", "workers", workers, limits.workers(), checks)?;
-        bound("limits.retries", "retries", request.options.retries.unwrap_or(0), limits.retries(), checks)?;
+        let retries = request.options.retries;
+        for (rule, argument, asked, limit) in [
+            ("limits.workers", "workers", workers, limits.workers()),
+            ("limits.retries", "retries", retries, limits.retries()),
+        ] {
+            match asked {
+                Some(asked) => bound(rule, argument, asked, limit, checks)?,
+                None => checks.pass(rule, vec![limit.origin.clone()], ""),
+            }
+        }
         Ok(timeout)
     }
 }

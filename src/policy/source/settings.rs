@@ -51,8 +51,9 @@ macro_rules! tables {
 tables! {
     /// projects whose tests may be run and whose results may be read
     dirs: DirSettings {
-        /// A directory and all below it. `*` never crosses a `/`, `**` does; `~` is the home of the user database. Matched when
-        /// a call comes, against the real path.
+        /// A directory and all below it. `*` and `?` never cross a `/`, `**` does; `[ab]` is one of these characters, `{a,b}` one
+        /// of these texts; a backslash before one of them takes it as it is (`'app/\[slug\]'` for a directory named `[slug]`);
+        /// `~` is the home of the user database. Matched when a call comes, against the real path.
         allow: Vec<String>, Every,
             not "It says where the agent may work, not what a test may read: a run sees its own project and what that needs.";
         /// Directories that are refused, whatever allows them.
@@ -83,7 +84,7 @@ tables! {
         /// Which of the server's own variables the tests see, by name, with wildcards. `PATH`, `LANG`, `TZ` and `TERM` always pass.
         inherit: Vec<String>, Every,
             not "A `.env` file in the project is read by the project itself.";
-        /// Which of those they never see.
+        /// Which of those they never see; `PATH`, `LANG`, `TZ` and `TERM` stay.
         withhold: Vec<String>, Union;
         /// Which variables a call may set, by name, with wildcards.
         allow: Vec<String>, Every,

@@ -13,6 +13,8 @@ pub(super) const WIDTH: usize = 110;
 const PLACE_AT: usize = 64;
 /// So many lines a list takes; JSON has it whole.
 const LINES: usize = 5;
+/// What it takes to say that there is more.
+const CUT: usize = 40;
 
 /// Writes a label with words behind it, and their place at the end.
 ///
@@ -47,10 +49,12 @@ fn filled(words: &[String], width: usize) -> Vec<String> {
     let mut line = String::new();
     for (index, word) in words.iter().enumerate() {
         let word = visible(word);
-        let fits = line.chars().count() + 1 + word.chars().count() <= width;
+        let is_last_line = lines.len() + 1 == LINES;
+        let room = if is_last_line && index + 1 < words.len() { width.saturating_sub(CUT) } else { width };
+        let fits = line.chars().count() + 1 + word.chars().count() <= room;
         if !line.is_empty() && !fits {
-            if lines.len() + 1 == LINES {
-                line = format!("{line} … and {} more", words.len() - index);
+            if is_last_line {
+                line = format!("{line} … and {} more: --format json has all", words.len() - index);
                 break;
             }
             lines.push(std::mem::take(&mut line));
@@ -101,7 +105,7 @@ mod tests {
         let words: Vec<String> = (0..400).map(|number| format!("word-{number}")).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let text = written(&words, "place");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH + 30), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().count() <= 6, "{text}");
         assert!(text.contains("more"), "{text}");
     }

@@ -18,8 +18,10 @@ use crate::{
         sinks::SinkAnswer,
         tried::Tried,
     },
+    digest::shortened,
     policy::{
         Policy,
+        confinement::ProjectAccess,
         diagnostic::Severity,
         effective::{Effective, effective},
         origin::{Origin, Sourced},
@@ -28,9 +30,6 @@ use crate::{
     runner::probe::Probed,
     sandbox::{Enforcement, Feature},
 };
-
-/// So much of a hash tells two apart.
-const HASH_DIGITS: usize = 12;
 
 /// Writes the answer.
 ///
@@ -42,8 +41,11 @@ pub(super) fn write(out: &mut impl Write, examined: &Examined) -> io::Result<()>
     if !loaded.layers.is_empty() {
         writeln!(out, "layers     (the first grants, the others only take away)")?;
     }
-    for layer in &loaded.layers {
-        write_layer(out, layer)?;
+    let facts: Vec<String> = loaded.layers.iter().map(layer_facts).collect();
+    let widest = facts.iter().map(|facts| facts.chars().count()).max().unwrap_or_default();
+    for (layer, facts) in loaded.layers.iter().zip(&facts) {
+        // Of one width, so that they begin in one column.
+        write_layer(out, layer, &format!("{facts:<widest$}"))?;
     }
     if let Some(policy) = &loaded.policy {
         write_effective(out, policy, &places)?;
@@ -70,39 +72,43 @@ pub(super) fn write(out: &mut impl Write, examined: &Examined) -> io::Result<()>
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
     };
-    writeln!(out, "\n{}, {}", count(Severity::Error, "error"), count(Severity::Warning, "warning"))
+    let here = match loaded.diagnostics.iter().filter(|finding| finding.code.is_found_here()).count() {
+        0 => String::new(),
+        number => format!("; of these about this system: {number}"),
+    };
+    writeln!(out, "\n{}, {}{here}", count(Severity::Error, "error"), count(Severity::Warning, "warning"))
 }
 
-fn write_layer(out: &mut impl Write, layer: &LayerSummary) -> io::Result<()> {
+fn write_layer(out: &mut impl Write, layer: &LayerSummary, facts: &str) -> io::Result<()> {
     let role = match layer.role {
         Role::Grant => "grant",
         Role::Limit => "limit",
     };
-    let (source, facts) = match &layer.source {
-        LayerSource::File { path, facts, scope } => {
-            let exclusive = match (scope, layer.role) {
-                (Scope::System, Role::Grant) => "exclusive ",
-                (Scope::System | Scope::User | Scope::Named, Role::Grant | Role::Limit) => "",
-            };
-            let facts = facts.as_ref().map(facts_line).unwrap_or_default();
-            (path.display().to_string(), Some(format!("{exclusive}{}, {facts}", scope.as_str())))
-        }
+    let source = match &layer.source {
+        LayerSource::File { path, .. } => path.display().to_string(),
         LayerSource::Environment => {
-            ("environment (PW_ALLOWED_DIRS, PW_ALLOWED_ENV, PW_RESULTS_FILE)".to_owned(), None)
+            "environment (PW_ALLOWED_DIRS, PW_ALLOWED_ENV, PW_RESULTS_FILE)".to_owned()
         }
-        LayerSource::Builtin => ("built-in defaults".to_owned(), None),
+        LayerSource::Builtin => "built-in defaults".to_owned(),
     };
-    entry(out, &format!("  {role}  "), &[source], &facts.unwrap_or_default())
+    entry(out, &format!("  {role}  "), &[source], facts)
+}
+
+/// Whose a file is, and what was found out about it, if anything.
+fn layer_facts(layer: &LayerSummary) -> String {
+    let LayerSource::File { facts, scope, .. } = &layer.source else { return String::new() };
+    let exclusive = match (scope, layer.role) {
+        (Scope::System, Role::Grant) => "exclusive ",
+        (Scope::System | Scope::User | Scope::Named, Role::Grant | Role::Limit) => "",
+    };
+    let facts = facts.as_ref().map(|facts| format!(", {}", facts_line(facts)));
+    format!("{exclusive}{}{}", scope.as_str(), facts.unwrap_or_default())
 }
 
 fn facts_line(facts: &FileFacts) -> String {
     let owner = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(facts.owner_uid)).ok().flatten();
     let owner = owner.map_or_else(|| "uid".to_owned(), |user| user.name);
     format!("{owner} ({}) {:04o} sha256 {}", facts.owner_uid, facts.mode, shortened(&facts.sha256))
-}
-
-fn shortened(hash: &str) -> String {
-    format!("{}…", hash.get(..HASH_DIGITS).unwrap_or(hash))
 }
 
 fn write_effective(out: &mut impl Write, policy: &Policy, places: &Places) -> io::Result<()> {
@@ -115,15 +121,30 @@ fn write_effective(out: &mut impl Write, policy: &Policy, places: &Places) -> io
             of.clone_into(&mut table);
             writeln!(out, "  {of}")?;
         }
-        write_row(out, key, &row, places)?;
+        let access = policy.sandbox().project().value;
+        let in_force = match row.key.as_str() {
+            "sandbox.outputs" => access == ProjectAccess::Outputs,
+            "sandbox.protect" => access == ProjectAccess::ReadWrite,
+            _ => true,
+        };
+        if in_force {
+            write_row(out, key, &row, places)?;
+        } else {
+            let words = format!("not in force under project = \"{access}\"");
+            entry(out, &key_label(key), &[words], "")?;
+        }
     }
     Ok(())
+}
+
+fn key_label(key: &str) -> String {
+    format!("    {key:<26}")
 }
 
 fn write_row(out: &mut impl Write, key: &str, row: &Effective, places: &Places) -> io::Result<()> {
     for (index, entries) in row.lists.iter().enumerate() {
         let name = if index == 0 { key } else { "  and within" };
-        let mut label = format!("    {name:<26}");
+        let mut label = key_label(name);
         if entries.is_empty() {
             let place = row.sources.get(index).map(|origin| places.short(origin)).unwrap_or_default();
             entry(out, &label, &["nothing".to_owned()], &place)?;
