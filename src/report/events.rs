@@ -26,7 +26,7 @@ use crate::report::{
     outcome::Outcome,
 };
 
-/// How much of a file is read, in bytes; our reporter is brief long before it.
+/// How much of a file is read, in bytes; our reporter gets brief at half of it.
 pub const MAX_EVENTS_BYTES: u64 = 128 << 20;
 /// A longer line is passed over; our reporter writes none of more than a quarter of this, in bytes.
 const MAX_LINE_BYTES: u64 = 256 << 10;
@@ -206,7 +206,10 @@ impl Run {
             self.collector.push(test);
         }
         self.report.incomplete = match (self.end, self.unread) {
-            (End::Missing, _) => Some("the events end before the run does".to_owned()),
+            (End::Missing, _) => Some(
+                "the events end before the run does: it was killed, a disk or a file was full, or a test changed them"
+                    .to_owned(),
+            ),
             (End::Reached, 0) => None,
             (End::Reached, unread) => Some(format!("{unread} of the events can't be read")),
         };

@@ -21,11 +21,16 @@ const NAME = 2 << 10;
 const PATH = 4 << 10;
 /** The end of an output that is kept, in characters. */
 const OUTPUT = 8 << 10;
+/** The most chunks of an output that are looked at. */
+const CHUNKS = 10_000;
 /** The most errors, attachments, tags of one line. */
 const ITEMS = 100;
 
-// The run's processes are not to see it, and a Playwright that a test starts is not to tell of itself here.
-delete process.env.PW_TEST_REPORTER;
+// Whether this is the run itself: a Playwright that a config or a test starts is not to tell of itself here.
+const isRun = process.argv.includes(`--output=${path.join(__dirname, '../out')}`);
+
+// Nor is it to write its report into the run's; Playwright has read where that goes by now.
+for (const name of ['PW_TEST_REPORTER', 'PLAYWRIGHT_JSON_OUTPUT_NAME', 'PLAYWRIGHT_JSON_OUTPUT_FILE']) delete process.env[name];
 
 /** Both ends of a text, with a note of what is missing between. */
 function cut(text, most) {
@@ -45,13 +50,15 @@ function cut(text, most) {
 function output(chunks, most) {
   const kept = [];
   let length = 0;
-  for (let at = chunks.length - 1; at >= 0 && length <= most; at--) {
+  // Playwright keeps empty chunks too.
+  for (let at = chunks.length - 1, end = Math.max(0, at - CHUNKS); at >= end && length <= most; at--) {
     const chunk = chunks[at];
     const text = typeof chunk === 'string' ? chunk.slice(-most - 1) : chunk.subarray(-most - 1).toString();
-    kept.unshift(text);
+    if (text === '') continue;
+    kept.push(text);
     length += text.length;
   }
-  const text = kept.join('');
+  const text = kept.reverse().join('');
   return text === '' ? [] : [{ text: text.length <= most ? text : `[cut] …${text.slice(-most)}` }];
 }
 
@@ -162,6 +169,7 @@ class EventReporter {
   #written = 0;
 
   constructor() {
+    if (!isRun) return;
     try {
       // Only the first one writes: never into a file that was there, nor through a link.
       this.#file = fs.openSync(path.join(__dirname, '../events.jsonl'), 'ax', 0o600);

@@ -32,7 +32,7 @@ use crate::{
             fit::{self, Caps},
             refusals,
         },
-        run::results::{self, Unread},
+        run::results::{self, Results, Unread},
         secrets,
     },
     text::redactor::Redactor,
@@ -143,10 +143,12 @@ fn of_run(warden: &Warden, grant: &ReadGrant, run: RunId) -> Result<Found, ToolE
 
 fn read_run(past: &PastRun, grant: &ReadGrant) -> Result<Found, ToolError> {
     let bound = grant.terms().report_bytes();
-    let report = results::report(&past.directory, bound).map_err(|why| match why {
+    let Results { report, doubt } = Results::read(&past.directory, bound);
+    let mut report = report.map_err(|why| match why {
         Unread::Unopened(error) => refusals::unopened_of_run(&error),
         Unread::Unreadable(error) => refusals::unreadable(&error),
     })?;
+    report.incomplete = report.incomplete.or(doubt);
     let mut source = SourceAnswer::finished(past.ended);
     source.run_id = Some(past.run.to_string());
     Ok(Found { source, report, bytes: results::report_size(&past.directory, bound) })

@@ -81,7 +81,7 @@ fn a_killed_run_tells_which_tests_had_ended_and_what_was_running() {
     for version in VERSIONS {
         let project = half_way(version, "");
         let server = impatient(&project);
-        let run = server.run(json!({ "timeout": 20_000 }));
+        let run = server.run(json!({ "timeout": 40_000 }));
         run.assert_refused("run_timed_out");
         assert_eq!((run.at("/result/state"), run.at("/result/ok")), (&json!("timedOut"), &json!(false)));
         assert_half_told(&format!("{version}, timeout"), run.at("/result"));
@@ -235,6 +235,7 @@ fn assert_the_same(version: &str, suites: &[(&str, &str, &str)]) {
         if events.incomplete.is_some() || run.at("/hints") != &Value::Null {
             different.push(format!("{name}: {:?} {}", events.incomplete, run.at("/hints")));
         }
+        assert_eq!(comparable(&events).len(), comparable(&report).len(), "{name}");
         let pairs = comparable(&events).into_iter().zip(comparable(&report));
         let unlike = pairs.filter(|(one, other)| one != other);
         different.extend(unlike.map(|(one, other)| format!("{name}\nevents: {one}\nreport: {other}")));
@@ -263,7 +264,7 @@ fn the_events_and_the_report_of_a_playwright_between_say_the_same() {
 fn a_test_that_the_global_timeout_cut_was_running() {
     let tests =
         "test('passes', () => {});\ntest('waits', () => new Promise(() => {}));\ntest('c', () => {});";
-    let project = Project::new().config("globalTimeout: 8_000").spec("tests/a.spec.ts", tests);
+    let project = Project::new().config("globalTimeout: 20_000").spec("tests/a.spec.ts", tests);
     let server = Server::start(project.path());
     let run = server.run_all();
     let (report, events) = both(&server, &run);
@@ -374,19 +375,24 @@ fn events_that_do_not_confirm_the_report_are_told() {
 #[test]
 fn a_playwright_that_a_test_starts_tells_nothing_into_the_run() {
     let nested = "import { execFileSync } from 'child_process';
-        test('starts another', () => {
+        import { existsSync } from 'fs';
+        test('starts others', () => {
             test.setTimeout(60_000);
-            const argv = ['node_modules/@playwright/test/cli.js', 'test', '--config=nested.config.ts', '--reporter=line'];
-            expect(execFileSync(process.execPath, argv).toString()).toContain('1 passed');
+            const argv = ['node_modules/@playwright/test/cli.js', 'test', '--config=nested.config.ts'];
+            expect(execFileSync(process.execPath, [...argv, '--reporter=line']).toString()).toContain('1 passed');
+            execFileSync(process.execPath, argv);
+            expect(existsSync('own.json')).toBe(true);
         });";
+    // Its own report goes where it says, not into the run's.
+    let config = "export default { testDir: './nested', reporter: [['json', { outputFile: 'own.json' }]] };";
     let project = Project::new()
-        .file("nested.config.ts", "export default { testDir: './nested' };")
+        .file("nested.config.ts", config)
         .spec("nested/n.spec.ts", "test('nested', () => {});")
         .spec("tests/a.spec.ts", nested);
     let server = Server::start(project.path());
     let run = server.run(json!({ "include": "all" }));
     run.assert_counts(1, 0);
-    assert_eq!((run.titles(), run.at("/hints")), (vec!["starts another"], &Value::Null), "{}", run.text);
+    assert_eq!((run.titles(), run.at("/hints")), (vec!["starts others"], &Value::Null), "{}", run.text);
     let (_, events) = both(&server, &run);
     assert_eq!((events.tests.len(), events.incomplete), (1, None));
 }

@@ -57,10 +57,10 @@ impl Results {
 /// Reads the report of at most so many bytes; where there is none, makes it of the events.
 ///
 /// # Errors
-/// [`Unread`] when there is no report, and no test in the events.
-pub fn report(directory: &RunDir, report_bytes: u64) -> Result<Report, Unread> {
+/// [`Unread`] when there is no report, and nothing in the events.
+fn report(directory: &RunDir, report_bytes: u64) -> Result<Report, Unread> {
     read_report(directory, report_bytes).or_else(|why| match read_events(directory) {
-        Ok(events) if !events.tests.is_empty() => Ok(unfinished(events, &why)),
+        Ok(events) if !(events.tests.is_empty() && events.errors.is_empty()) => Ok(unfinished(events, &why)),
         Ok(_) | Err(_) => Err(why),
     })
 }
