@@ -120,6 +120,7 @@ fn the_object_holds_layers_values_sandbox_and_the_call() {
     settings.add_filter(r#"[^\s"(]+/policy/policy\.toml"#, "[POLICY]");
     settings.add_filter(r"[0-9a-f]{64}", "[HASH]");
     settings.add_filter(r#""owner_uid": \d+"#, "\"owner_uid\": [UID]");
+    settings.add_filter(r#""[^"]+/\.local/state/"#, "\"[HOME]/.local/state/");
     settings.add_filter(project.parent().to_str().unwrap(), "[ROOT]");
     settings.bind(|| insta::assert_snapshot!("json", serde_json::to_string_pretty(&json).unwrap()));
 }
