@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use crate::audit::chain::LINE_BYTES;
+use crate::audit::chain::{LINE_BYTES, Link};
 
 /// What a piece ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,34 +15,57 @@ pub enum End {
     File,
 }
 
+/// A line, or a part of one that is too long.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Whether it goes on with a line that began before.
+    pub goes_on: bool,
+    /// What it ends with.
+    pub end: End,
+}
+
+impl Piece<'_> {
+    /// The place of the record that it is; a part of a line is none, whatever stands in it.
+    pub fn record(&self) -> Option<Link> {
+        Link::parse(self.bytes).filter(|_| !self.goes_on && self.end != End::More)
+    }
+}
+
 /// Reads pieces: lines, and parts of lines that are too long.
 #[derive(Debug)]
 pub struct Pieces<R> {
     reader: R,
     piece: Vec<u8>,
+    /// What the piece before ended with.
+    before: End,
 }
 
 impl<R: BufRead> Pieces<R> {
     /// Reads from here.
     pub fn new(reader: R) -> Self {
-        Self { reader, piece: Vec::new() }
+        Self { reader, piece: Vec::new(), before: End::Newline }
     }
 
     /// The next piece, `None` at the end.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn read(&mut self) -> io::Result<Option<(&[u8], End)>> {
+    pub fn read(&mut self) -> io::Result<Option<Piece<'_>>> {
         self.piece.clear();
         self.reader.by_ref().take(LINE_BYTES as u64).read_until(b'\n', &mut self.piece)?;
         if self.piece.is_empty() {
             return Ok(None);
         }
-        Ok(Some(match self.piece.strip_suffix(b"\n") {
+        let goes_on = self.before == End::More;
+        let (bytes, end) = match self.piece.strip_suffix(b"\n") {
             Some(line) => (line, End::Newline),
-            None if self.piece.len() == LINE_BYTES => (&self.piece, End::More),
-            None => (&self.piece, End::File),
-        }))
+            None if self.piece.len() == LINE_BYTES => (self.piece.as_slice(), End::More),
+            None => (self.piece.as_slice(), End::File),
+        };
+        self.before = end;
+        Ok(Some(Piece { bytes, goes_on, end }))
     }
 }
 
@@ -55,8 +78,8 @@ mod tests {
         let text = format!("a\n\n{}\nb", "x".repeat(LINE_BYTES + 1));
         let mut pieces = Pieces::new(text.as_bytes());
         let mut seen = Vec::new();
-        while let Some((piece, end)) = pieces.read().unwrap() {
-            seen.push((piece.len(), end));
+        while let Some(piece) = pieces.read().unwrap() {
+            seen.push((piece.bytes.len(), piece.end));
         }
         let expected = [
             (1, End::Newline),
@@ -66,5 +89,23 @@ mod tests {
             (1, End::File),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_record_is_a_whole_line() {
+        let record = format!(
+            "{{\"v\":1,\"time\":\"2026-11-30T00:00:00.000Z\",\"chain\":\"{}\",\"seq\":1,\"prev\":\"{}\",\"event\":\"stopped\"}}",
+            "a".repeat(32),
+            "0".repeat(64)
+        );
+        let records = |text: &str| {
+            let (mut pieces, mut count) = (Pieces::new(text.as_bytes()), 0);
+            while let Some(piece) = pieces.read().unwrap() {
+                count += u32::from(piece.record().is_some());
+            }
+            count
+        };
+        assert_eq!(records(&format!("{record}\n{record}\n")), 2, "the control");
+        assert_eq!(records(&format!("{}{record}\n", "x".repeat(LINE_BYTES))), 0, "behind what is too long");
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     audit::{
         chain::{Link, NOTHING},
         heads::{Heads, Said},
-        pieces::{End, Pieces},
+        pieces::{End, Piece, Pieces},
     },
     digest,
 };
@@ -143,18 +143,18 @@ impl Verifier {
     pub fn file(&mut self, number: usize, name: &str, reader: impl BufRead) -> io::Result<()> {
         let mut pieces = Pieces::new(reader);
         let mut at = At { file: number, name, line: 0 };
-        let mut before = End::Newline;
+        let mut last_end = End::Newline;
         let mut is_long = false;
         // What stands in this file before its first record.
         let mut beginning = None;
-        while let Some((piece, end)) = pieces.read()? {
-            let goes_on = before == End::More;
-            before = end;
+        while let Some(read) = pieces.read()? {
+            let Piece { bytes: piece, goes_on, end } = read;
+            last_end = end;
             is_long = goes_on || end == End::More;
             if !goes_on {
                 at.line = at.line.saturating_add(1);
             }
-            if let Some(link) = Link::parse(piece).filter(|_| !goes_on && end != End::More) {
+            if let Some(link) = read.record() {
                 let stands = beginning.take().map(digest::Pieces::sha256);
                 self.record(at, link, piece, stands.as_deref().unwrap_or(NOTHING));
                 continue;
@@ -176,7 +176,7 @@ impl Verifier {
             }
         }
         // No write of ours is as long as that.
-        let is_torn = before != End::Newline && !is_long;
+        let is_torn = last_end != End::Newline && !is_long;
         self.end_of_file(at, if is_torn { LastLine::Torn } else { LastLine::Foreign });
         Ok(())
     }

@@ -14,11 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    audit::{
-        chain::Link,
-        line::ascii,
-        pieces::{End, Pieces},
-    },
+    audit::{line::ascii, pieces::Pieces},
     cli::{
         audit::{AuditFormat, FORMAT_VERSION, open},
         exit,
@@ -87,9 +83,10 @@ struct Shown {
 impl Shown {
     fn read(&mut self, content: impl BufRead, last: usize) -> io::Result<()> {
         let mut pieces = Pieces::new(content);
-        while let Some((piece, end)) = pieces.read()? {
-            let link = Link::parse(piece).filter(|_| end != End::More);
-            let record = link.and_then(|link| Some((link, serde_json::from_slice::<Value>(piece).ok()?)));
+        while let Some(piece) = pieces.read()? {
+            let link = piece.record();
+            let record =
+                link.and_then(|link| Some((link, serde_json::from_slice::<Value>(piece.bytes).ok()?)));
             match record {
                 Some((link, record)) => self.add(link.seq, record, last),
                 None => self.strange = self.strange.saturating_add(1),
