@@ -146,13 +146,13 @@ impl Compiler<'_> {
                 }
             }
         }
-        let file = self.audit_file();
+        let (file, named) = self.audit_file();
         AuditRules {
             sinks,
             args: self.recorded("audit.args", |set| set.audit.args, default::AUDIT_ARGS),
             on_error: self.recorded("audit.on_error", |set| set.audit.on_error, default::AUDIT_ON_ERROR),
-            named: self.audit_file_as_named(&file.value),
             file,
+            named,
         }
     }
 
@@ -176,16 +176,6 @@ impl Compiler<'_> {
         strictest(std::iter::once(set.clone()).chain(absent)).unwrap_or(set)
     }
 
-    /// The name of the log by which it was written, where symlinks lead from it elsewhere.
-    fn audit_file_as_named(&self, file: &Path) -> PathBuf {
-        let written = self.written_audit_file();
-        let written = Path::new(&written.value);
-        let parent = written.parent().and_then(Path::to_str);
-        let parent = parent.and_then(|parent| PathGlob::parse(parent, Syntax::Literal, self.base).ok());
-        let alias = parent.as_ref().and_then(PathGlob::alias).zip(written.file_name());
-        alias.map_or_else(|| file.to_owned(), |(parent, name)| parent.join(name))
-    }
-
     /// `audit.file` of the system, if it sets one or names sinks, else that of the granting layer. Of several of the
     /// system's the first by name is as good as any, and whatever their order the same.
     fn written_audit_file(&self) -> Sourced<String> {
@@ -201,17 +191,19 @@ impl Compiler<'_> {
         written.unwrap_or_else(|| Sourced::builtin(default::AUDIT_FILE.to_owned()))
     }
 
-    fn audit_file(&mut self) -> Sourced<PathBuf> {
+    /// `audit.file`, and the name that the policy gives it.
+    fn audit_file(&mut self) -> (Sourced<PathBuf>, PathBuf) {
         let key = "audit.file";
         let written = self.written_audit_file();
         match file(&written.value, self.base) {
-            Ok(path) => Sourced::new(path, written.origin),
+            Ok((path, named)) => (Sourced::new(path, written.origin), named),
             Err(fault) => {
                 // Who has no home can't have the default file; that is told where somebody wants it.
                 if written.origin != Origin::Builtin {
                     self.fault(key, written.origin.clone(), fault);
                 }
-                written.map(PathBuf::from)
+                let as_written = written.map(PathBuf::from);
+                (as_written.clone(), as_written.value)
             }
         }
     }
@@ -392,8 +384,9 @@ fn path(text: &str, _syntax: Syntax, base: &PathBase) -> Result<PathBuf, Fault> 
     path.literal().map(PathBuf::from).ok_or_else(|| PatternError::Wildcard(text.to_owned()).into())
 }
 
-/// A file that need not exist: its directory is made canonical, its own name is left to who opens it.
-fn file(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
+/// A file that need not exist: its directory is made canonical, its own name is left to who opens it. Beside it, its name
+/// as it was written, which is another one where symlinks lead elsewhere.
+fn file(text: &str, base: &PathBase) -> Result<(PathBuf, PathBuf), Fault> {
     let fault = || Fault {
         code: DiagnosticCode::BadValue,
         summary: format!("`{text}` is no path of a file"),
@@ -404,7 +397,8 @@ fn file(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
     let parent = written.parent().filter(|parent| parent.is_absolute() || parent.starts_with("~"));
     let parent = parent.and_then(Path::to_str).ok_or_else(fault)?;
     let parent = PathGlob::parse(parent, Syntax::Literal, base)?;
-    Ok(parent.fixed_part().join(name))
+    let named = parent.alias().unwrap_or(parent.fixed_part());
+    Ok((parent.fixed_part().join(name), named.join(name)))
 }
 
 fn within_project(text: &str, _syntax: Syntax, _base: &PathBase) -> Result<PathBuf, Fault> {
