@@ -173,6 +173,23 @@ impl Handler {
         };
         attend(work, &stop, &cancelled).await
     }
+
+    /// Writes down a call of no tool that there is. It is refused in any case; standard error tells of a log that can't
+    /// be written.
+    async fn record_stranger(
+        &self,
+        tool: String,
+        client: Option<Client>,
+        arguments: Map<String, Value>,
+        what: String,
+    ) {
+        let warden = Arc::clone(&self.warden);
+        let written = self.warden.beside(move || {
+            let call = warden.gate.call(&tool, client, &arguments);
+            warden.gate.refuse_tool(call, &what)
+        });
+        drop(written.await);
+    }
 }
 
 /// Does the work to its end, with `stop` as the order to end soon once the call is `cancelled`; what panics is answered
@@ -294,12 +311,7 @@ impl ServerHandler for Handler {
         let Some(tool) = ToolName::parse(&request.name).filter(|tool| tool.exists()) else {
             let name: String = request.name.chars().take(64).collect();
             let not_found = ErrorData::invalid_params(format!("Tool {name} not found"), None);
-            let warden = Arc::clone(&self.warden);
-            let refused = self
-                .warden
-                .beside(move || warden.gate.refuse_tool(warden.gate.call(&name, client, &arguments), &name));
-            // It is refused in any case; standard error tells of a log that can't be written.
-            drop(refused.await);
+            self.record_stranger(name.clone(), client, arguments, name).await;
             return Err(not_found);
         };
         let answered = self.call(tool, arguments, client, context.ct.clone()).await;
@@ -321,13 +333,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method == "tools/call" {
-            let (warden, client) = (Arc::clone(&self.warden), client(&context));
-            let refused = self.warden.beside(move || {
-                let call = warden.gate.call("tools/call", client, &Map::new());
-                warden.gate.refuse_tool(call, "malformed params")
-            });
-            // It is refused in any case; standard error tells of a log that can't be written.
-            drop(refused.await);
+            let (tool, what) = ("tools/call".to_owned(), "malformed params".to_owned());
+            self.record_stranger(tool, client(&context), Map::new(), what).await;
         }
         Err(match request.method.as_str() {
             method @ ("tools/call" | "tools/list" | "server/discover") => {
