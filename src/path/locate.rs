@@ -58,6 +58,11 @@ pub fn locate(path: &Path) -> io::Result<Location> {
     }
 }
 
+/// Gives the canonical name where the system can tell it, and the path as it is otherwise.
+pub fn canonical(path: &Path) -> PathBuf {
+    locate(path).map_or_else(|_| path.to_owned(), |found| found.path)
+}
+
 /// Reads the name of an open file from the kernel.
 ///
 /// # Errors

@@ -3,10 +3,10 @@
 //! In: the inputs of this process. Out: a `Policy`, made only by `compile`, or findings. Files and the environment are
 //! read in `source` alone; deciding on a call is left to `decision`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::path::locate::locate;
+use crate::path::locate::canonical;
 use crate::policy::diagnostic::{Diagnostic, Severity};
 use crate::policy::excerpt::{SourceText, Style, render};
 use crate::policy::expect::Stated;
@@ -211,6 +211,5 @@ fn text_of(layer: &Layer) -> Option<SourceText> {
 
 /// Canonical where the system can tell it; as it is otherwise, and then the entries that need it are refused.
 fn base_of(inputs: &Inputs) -> PathBase {
-    let canonical = |path: &Path| locate(path).map_or_else(|_| path.to_owned(), |found| found.path);
     PathBase { launch_dir: canonical(&inputs.launch_dir), home: inputs.home.as_deref().map(canonical) }
 }

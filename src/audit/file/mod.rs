@@ -35,7 +35,7 @@ use crate::{
         record::{Break, Record},
     },
     digest::sha256,
-    path::locate::locate,
+    path::locate::canonical,
 };
 
 /// How long a lock that another process holds is waited for.
@@ -155,8 +155,7 @@ impl LogFile {
     /// The names by which `audit verify` knows it: without symlinks, and as the policy names it, so that a symlink that
     /// was there for a while hides nothing.
     pub fn names(&self) -> Vec<PathBuf> {
-        let canonical = locate(&self.path).map_or_else(|_| self.path.clone(), |found| found.path);
-        let mut names = vec![canonical, self.name.clone()];
+        let mut names = vec![canonical(&self.path), self.name.clone()];
         names.dedup();
         names
     }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::path::locate::locate;
+use crate::path::locate::{canonical, locate};
 use crate::policy::confinement::ProjectAccess;
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::Origin;
@@ -178,9 +178,4 @@ impl Review<'_> {
             .label(format!("by `{key}`, a run may write in `{entry}`"))
             .hint(hint)
     }
-}
-
-/// The canonical name as far as it can be had.
-fn canonical(path: &Path) -> PathBuf {
-    locate(path).map_or_else(|_| path.to_owned(), |found| found.path)
 }

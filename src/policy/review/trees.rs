@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::path::locate::{Found, locate};
+use crate::path::locate::{Found, canonical, locate};
 use crate::policy::confinement::{ProjectAccess, SandboxMode};
 use crate::policy::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::policy::origin::Sourced;
@@ -133,7 +133,7 @@ impl Review<'_> {
     fn programs(&self) -> impl Iterator<Item = PathBuf> {
         let path = self.inputs.environment.get("PATH").map(std::env::split_paths);
         let path = path.into_iter().flatten().filter(|dir| dir.is_absolute());
-        let path = path.map(|dir| locate(&dir).map_or(dir, |found| found.path));
+        let path = path.map(|dir| canonical(&dir));
         path.chain(beneath(self.base.home.as_ref(), TOOLCHAINS))
     }
 
