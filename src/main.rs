@@ -24,7 +24,7 @@ use playwright_warden::{
     policy::{
         self, Verdict,
         excerpt::Style,
-        limits::{Bytes, Limit},
+        limits::Limit,
         source::{Inputs, LayerSource, environment::Environment},
     },
     run_dir::StateDir,
@@ -173,7 +173,7 @@ fn serve(arguments: &Arguments) -> Outcome {
     let tracker = RunTracker::new(TrackerLimits {
         active_runs: number(limits.active_runs().value),
         kept_runs: number(limits.kept_runs().value),
-        kept_bytes: limits.kept_bytes().value.bound().map_or(u64::MAX, |Bytes(bytes)| bytes),
+        kept_bytes: limits.kept_bytes().value.bytes().unwrap_or(u64::MAX),
     });
     banner(&policy, &inputs.launch_dir, loaded.diagnostics.len())?;
     let audit = Arc::new(AuditLog::new(policy.audit(), inputs.home.as_deref(), Context::of(&policy)));

@@ -101,6 +101,13 @@ pub const UNLIMITED: &str = "unlimited";
 /// The largest number of seconds that a file may write (136 years); more would overflow clocks.
 pub const MAX_SECONDS: u64 = u32::MAX as u64;
 
+impl Limit<Bytes> {
+    /// The number, where there is a bound.
+    pub fn bytes(self) -> Option<u64> {
+        self.bound().map(|Bytes(bytes)| bytes)
+    }
+}
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);

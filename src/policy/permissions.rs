@@ -12,7 +12,7 @@ use crate::policy::{
     confinement::ProjectOwner,
     decision::{SandboxTerms, variables::value_problem},
     denylist::{ALWAYS_INHERITED, verdict},
-    limits::{Bytes, Limits},
+    limits::Limits,
     pattern::{
         name::{EnvName, NamePattern},
         path_glob::PathGlob,
@@ -111,8 +111,8 @@ impl Permissions {
 
     /// The most bytes of an answer's text.
     pub fn answer_bytes(&self) -> usize {
-        let bound = self.limits.answer_bytes().value.bound();
-        bound.and_then(|Bytes(bytes)| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
+        let bound = self.limits.answer_bytes().value.bytes();
+        bound.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
     }
 }
 

@@ -22,8 +22,6 @@ use crate::{
     policy::{
         confinement::{ProjectAccess, SandboxMode},
         decision::{RunTerms, SandboxTerms},
-        limits::{Bytes, Limit},
-        origin::Sourced,
         request::run_tests::UpdateSnapshots,
         toolchains::TOOLCHAINS,
     },
@@ -152,8 +150,8 @@ impl Plan {
             unix_sockets: sandbox.unix_sockets,
             limits: ProcessLimits {
                 open_files: terms.limits.open_files().value.bound(),
-                file_bytes: bytes(terms.limits.file_bytes()),
-                memory_bytes: bytes(terms.limits.memory_bytes_per_process()),
+                file_bytes: terms.limits.file_bytes().value.bytes(),
+                memory_bytes: terms.limits.memory_bytes_per_process().value.bytes(),
             },
         })
     }
@@ -185,10 +183,6 @@ fn writes_snapshots(terms: &RunTerms) -> bool {
         terms.options.update_snapshots,
         Some(UpdateSnapshots::All | UpdateSnapshots::Changed | UpdateSnapshots::Missing)
     )
-}
-
-fn bytes(limit: &Sourced<Limit<Bytes>>) -> Option<u64> {
-    limit.value.bound().map(|Bytes(bytes)| bytes)
 }
 
 /// The path without symlinks; `None` where nothing is.

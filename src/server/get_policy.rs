@@ -17,7 +17,7 @@ use crate::{
     policy::{
         confinement::{ProjectAccess, ProjectOwner, SandboxMode},
         decision::SandboxTerms,
-        limits::{Bytes, Limit, Limits},
+        limits::Limits,
         permissions::{Naming, Permissions, Permitted},
         tool::ToolName,
     },
@@ -341,7 +341,6 @@ impl Teller {
 
 impl LimitsAnswer {
     fn of(limits: &Limits) -> Self {
-        let bytes = |limit: Limit<Bytes>| limit.bound().map(|Bytes(bytes)| bytes);
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).ok();
         Self {
             timeout_ms: limits.run_seconds().value.bound().and_then(milliseconds),
@@ -349,11 +348,11 @@ impl LimitsAnswer {
             retries: limits.retries().value.bound(),
             active_runs: limits.active_runs().value.bound(),
             kept_runs: limits.kept_runs().value.bound(),
-            report_bytes: bytes(limits.report_bytes().value),
-            answer_bytes: bytes(limits.answer_bytes().value),
-            memory_bytes: bytes(limits.memory_bytes_per_process().value),
+            report_bytes: limits.report_bytes().value.bytes(),
+            answer_bytes: limits.answer_bytes().value.bytes(),
+            memory_bytes: limits.memory_bytes_per_process().value.bytes(),
             open_files: limits.open_files().value.bound(),
-            file_bytes: bytes(limits.file_bytes().value),
+            file_bytes: limits.file_bytes().value.bytes(),
         }
     }
 }

@@ -114,7 +114,7 @@ impl ReadTerms {
 }
 
 fn bytes(limit: &Sourced<Limit<Bytes>>) -> u64 {
-    limit.value.bound().map_or(u64::MAX, |Bytes(bytes)| bytes)
+    limit.value.bytes().unwrap_or(u64::MAX)
 }
 
 /// The values of `[sandbox]`, combined.
